@@ -1,0 +1,114 @@
+"""The ball loss against the way of the authors' released code, side by side.
+
+That way, from its description: a Python loop over the batch's labels builds a mask and a centroid
+each, then an N × K × D array of differences gives the distances. Then: what part of a training
+step the MLP's own multiplications are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from castlist import BallLoss, BallModel, made_tracks
+from castlist.learn.batches import uniform_batches
+
+N, K, D = 2000, 450, 64
+REPEATS = 15
+
+
+def looped_ball_loss(embeddings: Tensor, labels: Tensor, b: Tensor) -> Tensor:
+    centroids, own = [], torch.zeros(len(labels), dtype=torch.long)
+    assigned = torch.zeros(len(labels), len(torch.unique(labels)), dtype=torch.bool)
+    for k, label in enumerate(torch.unique(labels)):
+        mask = labels == label
+        own[mask] = k
+        assigned[mask, k] = True
+        mean = embeddings[mask].mean(0)
+        centroids.append(mean / mean.norm())
+    differences = embeddings.unsqueeze(1) - torch.stack(centroids).unsqueeze(0)
+    distances = differences.pow(2).sum(2)
+    positive = F.relu(distances.gather(1, own[:, None]) - b).mean()
+    others = distances[~assigned].view(len(labels), -1).min(1).values
+    return 4 * positive + F.relu(9 * b + 0.05 - others).mean()
+
+
+def backward(loss: Tensor) -> None:
+    loss.backward()  # type: ignore[no-untyped-call]
+
+
+def best_ms(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    work()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return 1000 * min(times)
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    labels = torch.randint(K, (N,))
+    labels[:K] = torch.arange(K)
+    x = F.normalize(torch.randn(N, D), dim=1).requires_grad_()
+    b = torch.tensor(0.2, requires_grad=True)
+    loss = BallLoss()
+    ours, theirs = loss(x, labels, b).total, looped_ball_loss(x, labels, b)
+    assert torch.allclose(ours, theirs, rtol=1e-5), (ours, theirs)
+    fast = best_ms(lambda: backward(loss(x, labels, b).total))
+    slow = best_ms(lambda: backward(looped_ball_loss(x, labels, b)))
+    print(f"loss, forward and backward, N = {N}, K = {K}, D = {D}")
+    print("| looped | ours | ratio |\n|---|---|---|")
+    print(f"| {slow:.1f} ms | {fast:.2f} ms | {slow / fast:.0f} × |\n")
+
+    tracks = made_tracks()
+    codes = np.unique(tracks.identity, return_inverse=True)[1]
+    model = BallModel()
+    model.standardise_by(*tracks.require_features().mean_and_scale())
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.003, momentum=0.9)
+    features, y = next(uniform_batches(tracks, codes, N, np.random.default_rng(0)))
+    inputs, targets = torch.from_numpy(features), torch.from_numpy(y)
+    embedded = model(inputs).detach().requires_grad_()
+
+    dims = model.dims
+    layers = [(torch.randn(N, a), torch.randn(N, b), torch.randn(b, a)) for a, b in pairwise(dims)]
+
+    def multiply() -> None:
+        for number, (before, after, weight) in enumerate(layers):
+            torch.mm(before, weight.T)  # forward
+            torch.mm(after.T, before)  # to the weights
+            if number:
+                torch.mm(after, weight)  # to the layer before
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        backward(loss(model(inputs), targets, model.b).total)
+        optimiser.step()
+
+    def epoch() -> None:
+        rng = np.random.default_rng(0)
+        for block, some in uniform_batches(tracks, codes, N, rng):
+            optimiser.zero_grad(set_to_none=True)
+            backward(loss(model(torch.from_numpy(block)), torch.from_numpy(some), model.b).total)
+            optimiser.step()
+
+    with torch.no_grad():
+        products = best_ms(multiply)
+    criterion = best_ms(lambda: backward(loss(embedded, targets, model.b).total))
+    whole = best_ms(step)
+    print("one training step on made data (60,000 tracks, batch of 2,000)")
+    print("| MLP's multiplications | ball loss | whole step | MLP's part |\n|---|---|---|---|")
+    part = 100 * products / whole
+    print(f"| {products:.1f} ms | {criterion:.1f} ms | {whole:.1f} ms | {part:.0f} % |")
+    print(f"\none epoch of {len(tracks):,} tracks: {best_ms(epoch, 3) / 1000:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""``python -m castlist``."""
+
+from castlist.cli import main
+
+main()

@@ -1,0 +1,35 @@
+"""All commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from castlist._version import __version__
+from castlist.cli import cluster, evaluate, stats, train
+
+app = typer.Typer(
+    name="castlist",
+    help="Who is in this video, when nobody knows how many people are?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"castlist {__version__}")
+        raise typer.Exit
+
+
+app.command("train")(train.train)
+app.command("cluster")(cluster.cluster)
+app.command("evaluate")(evaluate.evaluate)
+app.command("stats")(stats.stats)

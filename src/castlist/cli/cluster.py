@@ -1,0 +1,85 @@
+"""``castlist cluster``."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
+from castlist.io.files import replacing
+from castlist.io.read import read_tracks
+from castlist.tracks import TrackSet
+
+_MOST = 20  # characters shown
+
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", "-m", help="A trained model, or the authors' .pth.tar. Without one, "
+                 "mean features are clustered as they are."),
+]  # fmt: skip
+Threshold = Annotated[float | None, typer.Option(help="τ, instead of the model's 4b.")]
+Characters = Annotated[int | None, typer.Option(min=1, help="Make this many characters instead.")]
+Overlaps = Annotated[
+    bool, typer.Option(help="Tracks that share a frame are two people: keep them apart.")
+]
+
+
+def cluster(
+    data: Data,
+    model: Model = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write video, track, character as CSV.")
+    ] = None,
+    threshold: Threshold = None,
+    characters: Characters = None,
+    cannot_link_overlaps: Overlaps = False,
+    boxes: Boxes = True,
+    json: Json = False,
+) -> None:
+    """Group tracks into characters; nobody says how many.
+
+    Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
+    """
+    from castlist.cluster.tracks import cluster_tracks
+    from castlist.learn.model_file import load_model
+
+    with waiting("reading tracks"):
+        tracks = read_tracks(*data, boxes=boxes)
+        net = load_model(model) if model else None
+    with progress() as report:
+        found = cluster_tracks(
+            tracks, net, threshold=threshold, n_clusters=characters,
+            overlaps=cannot_link_overlaps, progress=report,
+        )  # fmt: skip
+    counts = np.bincount(found.labels, minlength=0)
+    if out is not None:
+        _write(out, tracks, found.labels.tolist())
+    if json:
+        print_json(
+            {
+                "n_tracks": len(tracks),
+                "n_clusters": found.n_clusters,
+                "threshold": found.threshold if np.isfinite(found.threshold) else None,
+                "sizes": counts.tolist(),
+            }
+        )
+        return
+    order = np.argsort(-counts, kind="stable")
+    print_table(["character", "tracks"], [[int(c), int(counts[c])] for c in order[:_MOST]])
+    rest = len(order) - _MOST
+    more = f" ({rest} more, {counts[order[_MOST:]].sum()} tracks)" if rest > 0 else ""
+    typer.echo(f"\n{len(tracks)} tracks, {found.n_clusters} characters{more}")
+    if out is not None:
+        typer.echo(out)
+
+
+def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
+    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["video", "track", "character"])
+        for i, label in enumerate(labels):
+            writer.writerow([tracks.videos[tracks.video[i]], tracks.ids[i], label])

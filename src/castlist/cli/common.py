@@ -1,0 +1,79 @@
+"""What the commands share: arguments, a progress bar, and output for people or machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TimeRemainingColumn as TimeLeftColumn
+from rich.table import Table
+
+from castlist.progress import Progress as Report
+
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Track files (.parquet), folders of them, or folders in the paper authors' layout.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Boxes = Annotated[
+    bool, typer.Option(help="In the authors' layout, read boxes from facetracks.mat.")
+]
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Draw a bar a stage on the error stream, gone when finished."""
+    bars: dict[str, TaskID] = {}
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(), TimeLeftColumn(), console=Console(stderr=True), transient=True,
+    ) as drawn:  # fmt: skip
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                bars[stage] = drawn.add_task(stage, total=total)
+            drawn.update(bars[stage], completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show that something of unknown length goes on."""
+    with Console(stderr=True).status(what):
+        yield
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table: words to the left, numbers to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row))
+    # In a file or pipe there is no width to fit into.
+    console = Console(soft_wrap=True)
+    if not console.is_terminal:
+        console.width = 10_000
+    console.print(table)
+
+
+def read_names(path: Path | None) -> frozenset[str]:
+    """Read a list of identities, one a line."""
+    if path is None:
+        return frozenset()
+    return frozenset(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())

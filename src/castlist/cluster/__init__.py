@@ -1,0 +1,1 @@
+"""Embeddings, τ and links → labels."""

@@ -1,0 +1,220 @@
+"""The native file: one Parquet a video, one row a face."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from castlist._version import __version__
+from castlist.errors import InputError
+from castlist.features import Features
+from castlist.io.files import replacing
+from castlist.io.sources import Source
+from castlist.tracks import TrackSet
+
+SUFFIX = ".parquet"
+FORMAT = 1
+_FACES_A_ROW_GROUP = 8192
+_METADATA = b"castlist"
+_COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score")
+
+
+def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> list[Path]:
+    """Write tracks to Parquet: one file for one video, a folder of files for several.
+
+    Parameters
+    ----------
+    path : path
+        ``name.parquet`` for the tracks of one video; else a folder, which gets one
+        ``<video>.parquet`` each.
+    tracks : TrackSet
+        What to write.
+    half : bool
+        Store features as float16: half the size, about three significant digits.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    path = Path(path)
+    if path.suffix != SUFFIX:
+        files = [path / f"{name}{SUFFIX}" for name in tracks.videos]
+    elif len(tracks.videos) == 1:
+        files = [path]
+    else:
+        raise InputError(
+            f"{path} is one file, and there are {len(tracks.videos)} videos; give a folder"
+        )
+    for number, file in enumerate(files):
+        one = tracks if len(files) == 1 else tracks[np.flatnonzero(tracks.video == number)]
+        _write_video(file, one, half)
+    return files
+
+
+def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
+    track = tracks.track_of_face
+    columns = {
+        "track": pa.DictionaryArray.from_arrays(track.astype(np.int32), pa.array(tracks.ids)),
+        "shot": tracks.shot[track],
+        "identity": pa.array(
+            tracks.identity[track], mask=~tracks.labelled[track]
+        ).dictionary_encode(),
+        "frame": tracks.frame,
+        "time": tracks.time,
+        **{name: tracks.box[:, i] for i, name in enumerate("xywh")},
+        "score": tracks.score,
+    }
+    about = {
+        "format": FORMAT,
+        "castlist": __version__,
+        "video": tracks.videos[0] if tracks.videos else path.stem,
+        "describer": tracks.describer,
+    }
+    light = pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(about)})
+    schema = light.schema
+    features = tracks.features
+    if features is not None:
+        dtype = np.dtype(np.float16) if half else features.dtype
+        value_type = pa.from_numpy_dtype(dtype)
+        schema = schema.append(pa.field("feature", pa.list_(value_type, features.dim)))
+    with (
+        replacing(path) as partial,
+        pq.ParquetWriter(
+            partial,
+            schema,
+            use_dictionary=["track", "identity"],
+            # Features do not compress, and uncompressed ones decode at the speed of memory.
+            compression={name: "none" if name == "feature" else "zstd" for name in schema.names},
+            write_page_checksum=True,
+            write_statistics=False,
+        ) as writer,
+    ):
+        for start in range(0, max(len(track), 1), _FACES_A_ROW_GROUP):
+            rows = light.slice(start, _FACES_A_ROW_GROUP)
+            if features is not None:
+                faces = np.arange(start, start + len(rows))
+                block = features.take(faces).astype(dtype, copy=False)
+                values = pa.array(block.ravel(), value_type)
+                rows = rows.append_column(
+                    schema.field("feature"),
+                    pa.FixedSizeListArray.from_arrays(values, features.dim),
+                )
+            writer.write_table(rows)
+
+
+def open_parquet(path: Path) -> Source:
+    """Open the Parquet file of one video: light columns are read, features are not."""
+    try:
+        # A page of a damaged file is found by its checksum, not by odd numbers later.
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        schema = file.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a whole Parquet file ({_first_line(error)})") from error
+    if missing := [name for name in _COLUMNS[:1] if name not in schema.names]:
+        raise InputError(f"{path}: no column {missing[0]!r}; castlist writes {', '.join(_COLUMNS)}")
+    dim = 0
+    dtype: np.dtype[np.floating] = np.dtype(np.float32)
+    if "feature" in schema.names:
+        kind = schema.field("feature").type
+        if not pa.types.is_fixed_size_list(kind) or not pa.types.is_floating(kind.value_type):
+            raise InputError(
+                f"{path}: column 'feature' is {kind}; it must be a fixed-size list of floats"
+            )
+        dim = kind.list_size
+        if kind.value_type == pa.float16():
+            dtype = np.dtype(np.float16)
+    about = _about(path, schema)
+    table = _read(path, file, [name for name in _COLUMNS if name in schema.names])
+    return Source(
+        path=path,
+        n_faces=len(table),
+        dim=dim,
+        dtype=dtype,
+        blocks=lambda: _feature_blocks(path, file, table, dim),
+        build=lambda features: _to_tracks(path, table, about, features),
+    )
+
+
+def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
+    """Return what castlist noted in the file; a table of other make has nothing noted."""
+    text = (schema.metadata or {}).get(_METADATA)
+    if text is None:
+        return {}
+    try:
+        about = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: unreadable castlist metadata") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: not in format {FORMAT}, the one that castlist {__version__} reads"
+        )
+    return about
+
+
+def _read(
+    path: Path, file: pq.ParquetFile, columns: list[str], group: int | None = None
+) -> pa.Table:
+    try:
+        if group is None:
+            return file.read(columns=columns)
+        return file.read_row_group(group, columns=columns)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged ({_first_line(error)})") from error
+
+
+def _feature_blocks(
+    path: Path, file: pq.ParquetFile, table: pa.Table, dim: int
+) -> Iterator[NDArray[np.floating]]:
+    start = 0
+    for group in range(file.num_row_groups):
+        for chunk in _read(path, file, ["feature"], group)["feature"].chunks:
+            values = chunk.flatten()
+            block = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
+            if values.null_count or len(block) != len(chunk):
+                track = table["track"][start].as_py()
+                raise InputError(f"{path}: track {str(track)!r} or a later one lacks a feature")
+            bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
+            if len(bad):
+                track = table["track"][start + int(bad[0])].as_py()
+                raise InputError(f"{path}: track {str(track)!r} has a feature that is not finite")
+            start += len(block)
+            yield block
+
+
+def _to_tracks(
+    path: Path, table: pa.Table, about: dict[str, object], features: Features | None
+) -> TrackSet:
+    def column(name: str) -> Any:
+        if name not in table.column_names:
+            return None
+        values = table[name]
+        if name == "identity":
+            values = values.cast(pa.string()).fill_null("")
+        if values.null_count:
+            raise InputError(f"{path}: column {name!r} has missing values")
+        return np.asarray(values.to_numpy())
+
+    sides = [side for side in map(column, "xywh") if side is not None]
+    try:
+        return TrackSet.from_faces(
+            column("track"),
+            feature=features,
+            box=np.stack(sides, axis=1) if len(sides) == 4 else None,
+            video=str(about.get("video", path.stem)),
+            describer=str(about.get("describer", "")),
+            **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
+        )
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,123 @@
+"""BallModel: the MLP φ, the ball's squared radius b, and τ = 4b."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from castlist.errors import InputError
+from castlist.learn.settings import TrainSettings
+
+
+class BallModel(nn.Module):
+    """Maps features to embeddings in which every character fills a ball of one size.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Length of a feature, of every hidden layer, and of an embedding.
+    normalise : bool
+        Put embeddings on the unit sphere.
+    b_hat : float
+        Where b̂ starts; b = softplus(b̂).
+    describer : str
+        Name of the base CNN whose features it takes.
+
+    Attributes
+    ----------
+    mean, scale : Tensor
+        Features are standardised by these first; 0 and 1 until :meth:`standardise_by` is called.
+    settings, validation : dict
+        How it was trained, and how well it did; saved with it.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        dims: Sequence[int] = (256, *TrainSettings.hidden, TrainSettings.embedding),
+        *,
+        normalise: bool = True,
+        b_hat: float = TrainSettings.b_hat,
+        describer: str = "",
+    ) -> None:
+        super().__init__()
+        self.dims = tuple(int(d) for d in dims)
+        if len(self.dims) < 2 or min(self.dims) < 1:
+            raise InputError(f"dims must be two or more positive numbers, not {list(dims)}")
+        self.normalise = normalise
+        self.describer = describer
+        self.settings: dict[str, Any] = {}
+        self.validation: dict[str, Any] = {}
+        self.linears = nn.ModuleList(
+            nn.Linear(a, b) for a, b in zip(self.dims, self.dims[1:], strict=False)
+        )
+        self.b_hat = nn.Parameter(torch.tensor(float(b_hat)))
+        self.register_buffer("mean", torch.zeros(self.dims[0]))
+        self.register_buffer("scale", torch.ones(self.dims[0]))
+
+    @property
+    def b(self) -> Tensor:
+        """The squared ball radius, softplus(b̂), as a tensor with gradient."""
+        return F.softplus(self.b_hat)
+
+    @property
+    def threshold(self) -> float:
+        """τ = 4b (sec. 3.3)."""
+        return 4 * self.b.item()
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights of the MLP."""
+        return sum(p.numel() for p in self.linears.parameters())
+
+    def standardise_by(self, mean: ArrayLike, scale: ArrayLike) -> None:
+        """Set the mean and scale that features are standardised by.
+
+        On unit-norm features the MLP's usual start maps everything to nearly one point, and
+        training never leaves it; features of unit variance train.
+        """
+        self.mean.copy_(torch.as_tensor(np.asarray(mean, np.float32)))
+        self.scale.copy_(torch.as_tensor(np.asarray(scale, np.float32)))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features to embeddings, with gradient."""
+        x = (features - self.mean) / self.scale
+        for linear in self.linears[:-1]:
+            x = linear(x).relu_()
+        x = self.linears[-1](x)
+        return F.normalize(x, dim=1) if self.normalise else x
+
+    @torch.no_grad()
+    def embed(self, features: ArrayLike, batch: int = 8192) -> NDArray[np.float32]:
+        """Map features to embeddings.
+
+        Parameters
+        ----------
+        features : array-like of shape (n, dims[0])
+            Usually one mean feature a track.
+        batch : int
+            Rows at once.
+        """
+        rows = np.asarray(features)
+        if rows.ndim != 2 or rows.shape[1] != self.dims[0]:
+            raise InputError(
+                f"this model takes {self.dims[0]}-d features"
+                + (f" of {self.describer}" if self.describer else "")
+                + f", not an array of shape {rows.shape}"
+            )
+        if not np.isfinite(rows).all():
+            row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+            raise InputError(f"the feature in row {row} is not finite")
+        out = np.empty((len(rows), self.dims[-1]), np.float32)
+        for start in range(0, len(rows), batch):
+            block = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch], np.float32))
+            out[start : start + batch] = self(block.to(self.mean.device)).cpu().numpy()
+        return out

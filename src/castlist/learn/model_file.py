@@ -1,0 +1,118 @@
+"""Models on disk: safetensors with JSON metadata, and the authors' checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from castlist._version import __version__
+from castlist.errors import InputError
+from castlist.io.files import replacing
+from castlist.learn.model import BallModel
+
+FORMAT = 1
+_METADATA = "castlist"
+#: The base CNN behind the authors' checkpoint (sec. 4).
+AUTHORS_DESCRIBER = "SE-ResNet50-256"
+
+
+def save_model(model: BallModel, path: str | Path) -> None:
+    """Write a model to a safetensors file, with its metadata."""
+    write_tensors(
+        Path(path),
+        model.state_dict(),
+        {
+            "format": FORMAT,
+            "castlist": __version__,
+            "dims": list(model.dims),
+            "normalise": model.normalise,
+            "describer": model.describer,
+            "b": model.b.item(),
+            "threshold": model.threshold,
+            "settings": model.settings,
+            "validation": model.validation,
+        },
+    )
+
+
+def load_model(path: str | Path) -> BallModel:
+    """Read a model: a castlist safetensors file, or the authors' ``.pth.tar``."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such model file")
+    if path.name.endswith((".pth.tar", ".pth", ".pt")):
+        return load_authors_model(path)
+    tensors, about = read_tensors(path)
+    try:
+        if about["format"] != FORMAT:
+            raise InputError(
+                f"{path}: model format {about['format']}; this castlist reads {FORMAT}"
+            )
+        model = BallModel(
+            about["dims"], normalise=about["normalise"], describer=str(about["describer"])
+        )
+        model.load_state_dict(tensors)
+        model.settings, model.validation = dict(about["settings"]), dict(about["validation"])
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path}: not a castlist model ({_short(error)})") from error
+    _require_finite(path, tensors)
+    return model.eval()
+
+
+def load_authors_model(path: str | Path) -> BallModel:
+    """Read the checkpoint that the paper's authors released; it standardises nothing."""
+    path = Path(path)
+    try:
+        # weights_only: a checkpoint from strangers must not run code.
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        weights = dict(checkpoint["model_state"])
+        b_hat = checkpoint["criterion_state"]["ctrd.h_bias"]
+        layers = [weights[f"linears.{i}.weight"] for i in range(len(weights) // 2)]
+        model = BallModel(
+            [layers[0].shape[1], *(layer.shape[0] for layer in layers)],
+            describer=AUTHORS_DESCRIBER,
+        )
+        model.load_state_dict({**weights, "b_hat": b_hat, "mean": model.mean, "scale": model.scale})
+        epoch = int(checkpoint["epoch"])
+    except Exception as error:  # a damaged or hostile pickle fails in many ways
+        raise InputError(f"{path}: not the authors' checkpoint ({_short(error)})") from error
+    _require_finite(path, model.state_dict())
+    model.settings = {"source": path.name, "epoch": epoch}
+    return model.eval()
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """Write tensors and JSON metadata to one safetensors file, whole or not at all."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replacing(path) as partial:
+        save_file(plain, partial, metadata={"format": "pt", _METADATA: json.dumps(about)})
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`write_tensors` wrote."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = json.loads((file.metadata() or {})[_METADATA])
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise InputError(
+            f"{path}: not a whole castlist safetensors file ({_short(error)})"
+        ) from error
+
+
+def _require_finite(path: Path, tensors: dict[str, Tensor]) -> None:
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{path}: tensor {name!r} has values that are not finite")
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"

@@ -1,0 +1,1 @@
+"""Data and models → tables and figures."""

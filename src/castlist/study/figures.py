@@ -1,0 +1,86 @@
+"""The paper's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from castlist.errors import InputError
+from castlist.io.files import replacing
+from castlist.score.curves import Curve
+from castlist.study.statistics import tracks_per_identity
+from castlist.tracks import TrackSet
+
+_NAMED, _BACKGROUND = "#2b6ca3", "#e08214"
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def draw_curves(
+    path: str | Path, curves: Mapping[str, Curve], chosen: Mapping[str, int], n_characters: int
+) -> None:
+    """Draw NMI and WCP over the number of clusters, operating points as circles.
+
+    Parameters
+    ----------
+    path : path
+        ``.png``, ``.svg`` or ``.pdf``.
+    curves : mapping
+        Method → its curve.
+    chosen : mapping
+        Method → the number of clusters it chose itself, drawn as a circle.
+    n_characters : int
+        The true number, drawn as a line.
+    """
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    right = 3 * max([n_characters, *chosen.values()])
+    for axes, name in zip(figure.subplots(1, 2), ("nmi", "wcp"), strict=True):
+        for label, curve in curves.items():
+            values = 100 * getattr(curve, name)
+            (line,) = axes.plot(curve.n_clusters, values, label=label, linewidth=1.6)
+            at = np.flatnonzero(curve.n_clusters == chosen.get(label))
+            if len(at):
+                axes.plot(
+                    curve.n_clusters[at], values[at], "o", markersize=9, fillstyle="none",
+                    markeredgewidth=2, color=line.get_color(),
+                )  # fmt: skip
+        axes.axvline(n_characters, color="0.6", linewidth=1, linestyle="--")
+        axes.annotate(
+            f"{n_characters} characters", (n_characters, 0), xycoords=("data", "axes fraction"),
+            xytext=(4, 6), textcoords="offset points", fontsize=8, color="0.4",
+        )  # fmt: skip
+        axes.set(xlim=(1, right), ylim=(0, 102), xlabel="number of clusters", ylabel=name.upper())
+        axes.grid(alpha=0.25)
+    axes.legend(loc="lower right", fontsize=8)
+    _save(figure, path)
+
+
+def draw_skew(path: str | Path, tracks: TrackSet) -> None:
+    """Draw how many tracks each identity has, most first, background characters marked."""
+    counts, background = tracks_per_identity(tracks)
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    axes = figure.subplots()
+    rank = np.arange(1, len(counts) + 1)
+    for chosen, colour, label in (
+        (~background, _NAMED, "named"),
+        (background, _BACKGROUND, "background"),
+    ):
+        if chosen.any():
+            axes.bar(rank[chosen], counts[chosen], width=1, color=colour, label=label)
+    axes.set(
+        yscale="log", xlabel="identities, most tracks first", ylabel="tracks", ylim=(0.8, None)
+    )
+    axes.legend(fontsize=8)
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: str | Path) -> None:
+    path = Path(path)
+    if path.suffix not in _FORMATS:
+        raise InputError(f"{path}: a figure is written as {', '.join(_FORMATS)}")
+    FigureCanvasAgg(figure)
+    with replacing(path) as partial:
+        figure.savefig(partial, format=path.suffix[1:], dpi=130)

@@ -1,0 +1,309 @@
+"""TrackSet: the face tracks of one or more videos, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from castlist.errors import InputError
+from castlist.features import Features
+
+#: Identities that start so are background characters: unnamed, but each one person (paper, sec. 1).
+BACKGROUND_PREFIX = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class TrackSet:
+    """The face tracks of one or more videos, with per-face features.
+
+    Faces are stored track after track: those of track ``i`` are ``offsets[i]:offsets[i + 1]``.
+    Build one with :meth:`from_faces`, :meth:`join` or a reader of ``castlist.io``.
+
+    Attributes
+    ----------
+    ids : ndarray of str, shape (n_tracks,)
+        Track ids, unique within a video.
+    videos : tuple of str
+        Names of the videos.
+    video : ndarray of int, shape (n_tracks,)
+        Which of ``videos`` a track is from.
+    shot : ndarray of int, shape (n_tracks,)
+        Which shot of its video a track is from; -1 where not known.
+    identity : ndarray of str, shape (n_tracks,)
+        Who it is; empty where not known.
+    offsets : ndarray of int, shape (n_tracks + 1,)
+        Where each track's faces begin.
+    frame, time, score : ndarray, shape (n_faces,)
+        Frame number (-1 where not known), seconds and detector's score (NaN where not known).
+    box : ndarray of float32, shape (n_faces, 4)
+        x, y, width, height in pixels; NaN where not known.
+    features : Features or None
+        The describer's vector of each face.
+    describer : str
+        Name of the base CNN the features come from.
+    """
+
+    ids: NDArray[np.str_]
+    videos: tuple[str, ...]
+    video: NDArray[np.int32]
+    shot: NDArray[np.int32]
+    identity: NDArray[np.str_]
+    offsets: NDArray[np.int64]
+    frame: NDArray[np.int64]
+    time: NDArray[np.float64]
+    box: NDArray[np.float32]
+    score: NDArray[np.float32]
+    features: Features | None = None
+    describer: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @classmethod
+    def from_faces(
+        cls,
+        track: ArrayLike,
+        *,
+        feature: ArrayLike | Features | None = None,
+        identity: ArrayLike | None = None,
+        shot: ArrayLike | None = None,
+        frame: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        box: ArrayLike | None = None,
+        score: ArrayLike | None = None,
+        video: str = "video",
+        describer: str = "",
+    ) -> TrackSet:
+        """Build the tracks of one video from one value a face.
+
+        Parameters
+        ----------
+        track : array-like of shape (n_faces,)
+            The id of each face's track. Tracks keep the order of their first face.
+        feature : array-like of shape (n_faces, dim) or Features, optional
+            The describer's vector of each face.
+        identity, shot : array-like of shape (n_faces,), optional
+            Who and in which shot; the same for all faces of a track.
+        frame, time, box, score : array-like, optional
+            As in the attributes.
+        video, describer : str
+            Names.
+        """
+        # Numbers are numbered as numbers: as text, four million of them cost half a minute.
+        found, first, code = np.unique(np.asarray(track), return_index=True, return_inverse=True)
+        n = len(code)
+        features: Features | None
+        if feature is None or isinstance(feature, Features):
+            features = feature
+        else:
+            features = Features(_finite(np.asarray(feature)))
+        columns = {
+            "identity": _column(identity, (n,), np.str_, ""),
+            "shot": _column(shot, (n,), np.int32, -1),
+            "frame": _column(frame, (n,), np.int64, -1),
+            "time": _column(time, (n,), np.float64, np.nan),
+            "box": _column(box, (n, 4), np.float32, np.nan),
+            "score": _column(score, (n,), np.float32, np.nan),
+        }
+        for name, values in columns.items():
+            if len(values) != n:
+                raise InputError(f"{name} has {len(values)} values for {n} faces")
+        if features is not None and len(features) != n:
+            raise InputError(f"{len(features)} features for {n} faces")
+
+        by_first = np.argsort(first, kind="stable")
+        rank = np.empty(len(found), np.int64)
+        rank[by_first] = np.arange(len(found))
+        ids = found[by_first].astype(np.str_)
+        position = rank[code]
+        if (np.diff(position) < 0).any():  # faces of a track stand apart: bring them together
+            order = np.argsort(position, kind="stable")
+            position = position[order]
+            columns = {name: values[order] for name, values in columns.items()}
+            features = None if features is None else features.select(order)
+        offsets = np.searchsorted(position, np.arange(len(ids) + 1))
+        for name in ("identity", "shot"):
+            per_track = columns[name][offsets[:-1]]
+            mixed = np.flatnonzero(columns[name] != per_track[position])
+            if len(mixed):
+                raise InputError(
+                    f"video {video!r}, track {str(ids[position[mixed[0]]])!r}: more than one {name}"
+                )
+            columns[name] = per_track
+        return cls(
+            ids=ids,
+            videos=(video,),
+            video=np.zeros(len(ids), np.int32),
+            offsets=offsets,
+            features=features,
+            describer=describer,
+            **columns,
+        )
+
+    @classmethod
+    def join(cls, sets: Sequence[TrackSet]) -> TrackSet:
+        """Put the tracks of several sets into one, in order."""
+        if not sets:
+            raise InputError("nothing to join: give at least one TrackSet")
+        videos = tuple(dict.fromkeys(name for one in sets for name in one.videos))
+        place = {name: i for i, name in enumerate(videos)}
+        describers = {one.describer for one in sets if one.describer}
+        if len(describers) > 1:
+            raise InputError(f"features of different describers: {', '.join(sorted(describers))}")
+        starts = np.cumsum([0, *(one.n_faces for one in sets)])
+        per_track = ("ids", "shot", "identity")
+        per_face = ("frame", "time", "box", "score")
+        merged: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in sets])
+            for name in per_track + per_face
+        }
+        return cls(
+            videos=videos,
+            video=np.concatenate(
+                [np.array([place[v] for v in one.videos], np.int32)[one.video] for one in sets]
+            ),
+            offsets=np.concatenate(
+                [[0], *(one.offsets[1:] + start for one, start in zip(sets, starts, strict=False))]
+            ),
+            features=_join_features([one.features for one in sets]),
+            describer=describers.pop() if describers else "",
+            **merged,
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        dim = "no" if self.features is None else f"{self.features.dim}-d {self.features.dtype}"
+        return (
+            f"<TrackSet: {len(self):,} tracks, {self.n_faces:,} faces, "
+            f"{len(self.videos)} videos, {dim} features>"
+        )
+
+    @property
+    def n_faces(self) -> int:
+        """Number of faces over all tracks."""
+        return int(self.offsets[-1])
+
+    @property
+    def face_counts(self) -> NDArray[np.int64]:
+        """Number of faces of each track."""
+        return np.diff(self.offsets)
+
+    @property
+    def track_of_face(self) -> NDArray[np.int64]:
+        """The track each face belongs to."""
+        return np.repeat(np.arange(len(self)), self.face_counts)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which tracks have an identity."""
+        return np.asarray(self.identity != "")
+
+    @property
+    def background(self) -> NDArray[np.bool_]:
+        """Which tracks are of background characters."""
+        return np.char.startswith(self.identity, BACKGROUND_PREFIX)
+
+    def name(self, track: int) -> str:
+        """Say which track this is, for messages: its video and id."""
+        return f"video {self.videos[self.video[track]]!r}, track {str(self.ids[track])!r}"
+
+    def __getitem__(self, tracks: slice | NDArray[Any] | Sequence[int]) -> TrackSet:
+        """Choose tracks by slice, numbers or mask; features are not copied."""
+        chosen = np.atleast_1d(np.arange(len(self))[tracks])
+        counts = self.face_counts[chosen]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        faces = np.repeat(self.offsets[chosen] - offsets[:-1], counts) + np.arange(offsets[-1])
+        kept, video = np.unique(self.video[chosen], return_inverse=True)
+        return TrackSet(
+            ids=self.ids[chosen],
+            videos=tuple(self.videos[v] for v in kept),
+            video=video.astype(np.int32),
+            shot=self.shot[chosen],
+            identity=self.identity[chosen],
+            offsets=offsets,
+            frame=self.frame[faces],
+            time=self.time[faces],
+            box=self.box[faces],
+            score=self.score[faces],
+            features=None if self.features is None else self.features.select(faces),
+            describer=self.describer,
+        )
+
+    def with_identity(self, identity: ArrayLike) -> TrackSet:
+        """Return the same tracks with these identities, one a track."""
+        return replace(self, identity=np.asarray(identity, np.str_))
+
+    def mean_features(self) -> NDArray[np.float32]:
+        """Average the features of each track (paper, sec. 4: how a track is seen at test time)."""
+        return self.require_features().means(self.offsets)
+
+    def overlaps(self) -> NDArray[np.int64]:
+        """Find the pairs of tracks that share a frame of a video, as rows (i, j) with i < j.
+
+        Two faces in one frame are two people: these are the paper's negative pairs.
+        """
+        known = np.flatnonzero(self.frame >= 0)
+        track = self.track_of_face[known]
+        frames = int(self.frame.max(initial=-1)) + 1
+        moment = self.video[track].astype(np.int64) * frames + self.frame[known]
+        moments, moment = np.unique(moment, return_inverse=True)
+        shape = (len(self), len(moments))
+        seen = sparse.csr_array((np.ones(len(track), np.int32), (track, moment)), shape=shape)
+        i, j = sparse.triu(seen @ seen.T, k=1).nonzero()
+        return np.stack([i, j], axis=1).astype(np.int64)
+
+    def require_features(self) -> Features:
+        """Return the features, or say that there are none."""
+        if self.features is None:
+            raise InputError(
+                f"the tracks of {', '.join(self.videos[:3]) or 'this set'} have no features; "
+                "describe the faces first"
+            )
+        return self.features
+
+
+def _column(values: ArrayLike | None, shape: tuple[int, ...], dtype: Any, default: Any) -> Any:
+    if values is None:
+        return np.full(shape, default, dtype)
+    return np.asarray(values).astype(dtype)
+
+
+def _finite(features: NDArray[np.floating]) -> NDArray[np.floating]:
+    bad = ~np.isfinite(features)
+    if bad.any():
+        raise InputError(f"the feature of face {int(np.argwhere(bad)[0][0])} is not finite")
+    return features
+
+
+def _join_features(parts: Sequence[Features | None]) -> Features | None:
+    present = [part for part in parts if part is not None]
+    if present and len(present) < len(parts):
+        raise InputError("some of the sets to join have features and some have none")
+    return Features.join(present) if present else None
+
+
+def _check(tracks: TrackSet) -> None:
+    """Refuse arrays that do not fit together, a track with no face, and ids used twice."""
+    n, faces = len(tracks.ids), tracks.n_faces
+    for name in ("video", "shot", "identity"):
+        if getattr(tracks, name).shape != (n,):
+            raise InputError(f"{name} must have one value for each of the {n} tracks")
+    for name in ("frame", "time", "score", "box"):
+        if len(getattr(tracks, name)) != faces:
+            raise InputError(f"{name} must have one value for each of the {faces} faces")
+    if tracks.features is not None and len(tracks.features) != faces:
+        raise InputError(f"{len(tracks.features)} features for {faces} faces")
+    empty = np.flatnonzero(tracks.face_counts < 1)
+    if len(empty):
+        raise InputError(f"{tracks.name(int(empty[0]))}: a track with no face")
+    order = np.lexsort((tracks.ids, tracks.video))
+    same = (np.diff(tracks.video[order]) == 0) & (tracks.ids[order][1:] == tracks.ids[order][:-1])
+    if same.any():
+        raise InputError(f"{tracks.name(int(order[1:][same][0]))}: this id is used twice")

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from castlist import MadeWorld, made_tracks, write_tracks
+
+WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
+
+
+def castlist(*words, code=0):
+    """Run the real program."""
+    done = subprocess.run(
+        [sys.executable, "-m", "castlist", *map(str, words)], capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A trained model, and tracks of people it never saw."""
+    folder = tmp_path_factory.mktemp("données with spaces")
+    write_tracks(folder / "train.parquet", made_tracks(60, 1500, 4, world=WORLD, seed=1))
+    unseen = made_tracks(12, 200, 4, world=WORLD, seed=2, first_identity=1000)
+    write_tracks(folder / "unseen.parquet", unseen)
+    options = "--epochs 25 --batch 300 --rate 0.02 --hidden 32 --embedding 16"
+    options += " --freeze-b 2 --fraction 0.25"
+    train = ("train", folder / "train.parquet", "-o", folder / "run", *options.split())
+    return folder, train, castlist(*train, "--json")
+
+
+def test_train(data):
+    folder, train, done = data
+    report = json.loads(done.stdout)
+    assert report["model"] == str(folder / "run" / "model.safetensors")
+    assert report["threshold"] == pytest.approx(4 * report["validation"]["b"])
+    assert len((folder / "run" / "log.jsonl").read_text().splitlines()) == 25
+    again = castlist(*train)  # finished already: the table, at once
+    assert "NMI" in again.stdout
+    assert f"{report['validation']['nmi']:.4f}" in again.stdout
+
+
+def test_evaluate(data):
+    folder, _, _ = data
+    model = folder / "run" / "model.safetensors"
+    done = castlist("evaluate", folder / "unseen.parquet", "-m", model, "--json")
+    scores = json.loads(done.stdout)
+    assert scores["n_characters"] == 12
+    assert scores["nmi"] > 0.7
+    figure = folder / "curve.png"
+    table = castlist("evaluate", folder / "unseen.parquet", "-m", model, "--figure", figure).stdout
+    assert f"{scores['nmi']:.4f}" in table
+    assert str(figure) in table
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_cluster(data):
+    folder, _, _ = data
+    model, out = folder / "run" / "model.safetensors", folder / "characters.csv"
+    done = castlist("cluster", folder / "unseen.parquet", "-m", model, "-o", out)
+    rows = list(csv.DictReader(out.open(encoding="utf-8")))
+    assert len(rows) == 200
+    n_clusters = len({row["character"] for row in rows})
+    assert f"200 tracks, {n_clusters} characters" in done.stdout
+    report = json.loads(
+        castlist("cluster", folder / "unseen.parquet", "-m", model, "--json").stdout
+    )
+    assert report["n_clusters"] == n_clusters
+    assert sum(report["sizes"]) == 200
+    seven = castlist("cluster", folder / "unseen.parquet", "--characters", 7, "--json").stdout
+    assert json.loads(seven)["n_clusters"] == 7
+
+
+def test_stats(data):
+    folder, _, _ = data
+    figure = folder / "skew.svg"
+    done = castlist("stats", folder / "unseen.parquet", "--figure", figure)
+    assert done.stdout.split()[:3] == ["made", "#Ch", "12"]
+    assert figure.exists()
+    (column,) = json.loads(castlist("stats", folder / "unseen.parquet", "--json").stdout)
+    assert (column["n_characters"], column["n_tracks"]) == (12, 200)
+
+
+@pytest.mark.parametrize("command", ["train", "cluster", "evaluate", "stats"])
+def test_help_shows_an_example(command):
+    assert f"Example: castlist {command}" in castlist(command, "--help").stdout
+
+
+def test_version():
+    from castlist import __version__
+
+    assert castlist("--version").stdout == f"castlist {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("stats missing.parquet", "missing.parquet: no such file or folder"),
+        ("evaluate {unseen} -m missing.safetensors", "missing.safetensors: no such model file"),
+        ("cluster {unseen}", "give a model, a threshold or a number of characters"),
+        ("cluster {unseen} --threshold -1", "0 or more"),
+        ("stats {unseen} --figure skew.gif", ".png, .svg, .pdf"),
+        ("train {unseen} -o run --hidden 1,x", "--hidden must be numbers"),
+        ("train {unseen} -o run --rate 0", "rate must be positive"),
+        ("train {unseen} -o run --fraction 0.99", "too few to train on"),
+        ("frobnicate", "No such command"),
+    ],
+)
+def test_mistakes_are_one_message_and_exit_code_2(data, words, message, tmp_path):
+    unseen = str(data[0] / "unseen.parquet").replace(" ", "\0")
+    parts = [part.replace("\0", " ") for part in words.format(unseen=unseen).split()]
+    done = castlist(*parts, code=2)
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_features_of_another_describer_are_refused(data, tmp_path):
+    from castlist import TrackSet
+
+    write_tracks(tmp_path / "v.parquet", TrackSet.from_faces([1, 2], feature=np.eye(2, 7)))
+    done = castlist(
+        "cluster", tmp_path / "v.parquet", "-m", data[0] / "run" / "model.safetensors", code=2
+    )
+    assert "takes 32-d features of made" in done.stderr

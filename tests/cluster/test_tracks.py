@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from castlist import InputError, TrackSet, cluster_tracks
+
+
+@pytest.fixture
+def crowd():
+    """Tracks 0 and 1 look alike and share a frame; track 2 looks like them too."""
+    return TrackSet.from_faces(
+        [0, 0, 1, 1, 2], feature=np.array([[0.0], [0.2], [0.1], [0.1], [0.3]]),
+        frame=[1, 2, 2, 3, 9],
+    )  # fmt: skip
+
+
+def test_tracks_are_clustered_by_their_means(crowd):
+    assert cluster_tracks(crowd, threshold=1.0).labels.tolist() == [0, 0, 0]
+    assert cluster_tracks(crowd, threshold=0.01).labels.tolist() == [0, 0, 1]
+
+
+def test_tracks_that_share_a_frame_can_be_kept_apart(crowd):
+    labels = cluster_tracks(crowd, threshold=1.0, overlaps=True).labels
+    assert labels[0] != labels[1]
+    assert len(set(labels.tolist())) == 2
+
+
+def test_something_must_say_when_to_stop(crowd):
+    with pytest.raises(InputError, match="a model, a threshold or a number of characters"):
+        cluster_tracks(crowd)

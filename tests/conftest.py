@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from castlist import TrackSet, made_tracks
+
+SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def authors() -> Path:
+    """The paper's own tracks, labels and checkpoint, where they are at hand."""
+    folder = SHARED / "data" / "authors"
+    if not folder.is_dir():
+        pytest.skip(f"the authors' data are not at hand ({folder}); CASTLIST_SHARED can name them")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made() -> TrackSet:
+    """A small made set: 60 people, 1,500 tracks of 4 faces, 32-d."""
+    from castlist import MadeWorld
+
+    world = MadeWorld(dim=32, who=10, how=14, loudness=1.5)
+    return made_tracks(60, 1500, 4, world=world, seed=3)
+
+
+@pytest.fixture
+def tracks() -> TrackSet:
+    """Three tracks of one video, faces out of order."""
+    rng = np.random.default_rng(0)
+    return TrackSet.from_faces(
+        ["b", "a", "b", "c", "a", "b"],
+        feature=rng.normal(size=(6, 5)).astype(np.float32),
+        identity=["joyce", "unknown_1", "joyce", "", "unknown_1", "joyce"],
+        shot=[4, 4, 4, 5, 4, 4],
+        frame=[1, 2, 2, 9, 3, 3],
+        time=np.arange(6) / 25,
+        box=np.arange(24).reshape(6, 4),
+        score=np.linspace(0, 1, 6),
+        video="film",
+        describer="test",
+    )

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from castlist import InputError, TrackSet, read_tracks, write_tracks
+
+COLUMNS = ("ids", "identity", "shot", "offsets", "frame", "time", "box", "score")
+
+
+@pytest.mark.parametrize("in_memory", [0, 2**30])
+def test_what_is_written_is_read(tmp_path, tracks, monkeypatch, in_memory):
+    monkeypatch.setattr("castlist.features.IN_MEMORY_BYTES", in_memory)
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks)
+    back = read_tracks(path)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(back, name), getattr(tracks, name))
+    assert back.features.on_disk == (in_memory == 0)
+    np.testing.assert_array_equal(np.asarray(back.features), np.asarray(tracks.features))
+    assert (back.videos, back.describer) == (("film",), "test")
+
+
+def test_half_precision_halves_the_features(tmp_path, tracks):
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks, half=True)
+    back = read_tracks(path)
+    assert back.features.dtype == np.float16
+    np.testing.assert_allclose(back.features, tracks.features, rtol=2e-3)
+
+
+def test_several_videos_make_a_folder(tmp_path, tracks):
+    other = TrackSet.from_faces(["b"], feature=np.ones((1, 5)), video="other")
+    files = write_tracks(tmp_path / "set", TrackSet.join([tracks, other]))
+    assert [file.name for file in files] == ["film.parquet", "other.parquet"]
+    back = read_tracks(tmp_path / "set")
+    assert back.videos == ("film", "other")
+    np.testing.assert_array_equal(back.mean_features()[:3], tracks.mean_features())
+    with pytest.raises(InputError, match="2 videos; give a folder"):
+        write_tracks(tmp_path / "one.parquet", back)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_pandas_and_duckdb_read_it(tmp_path, tracks, half):
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks, half=half)
+    frame = pd.read_parquet(path)
+    assert frame.track.tolist() == ["b", "b", "b", "a", "a", "c"]
+    np.testing.assert_allclose(np.stack(frame.feature), tracks.features, rtol=2e-3)
+    assert frame.identity.isna().tolist() == [False] * 5 + [True]
+    rows = duckdb.sql(
+        f"select track, count(*), any_value(feature)[1] from '{path}' group by track order by track"
+    ).fetchall()
+    assert [row[:2] for row in rows] == [("a", 2), ("b", 3), ("c", 1)]
+    assert rows[2][2] == pytest.approx(float(np.asarray(tracks.features)[5, 0]), rel=2e-3)
+
+
+def test_more_faces_than_a_row_group(tmp_path):
+    rng = np.random.default_rng(0)
+    tracks = TrackSet.from_faces(
+        np.sort(rng.integers(0, 50, 20_000)), feature=rng.normal(size=(20_000, 3))
+    )
+    (path,) = write_tracks(tmp_path / "v.parquet", tracks)
+    assert pq.ParquetFile(path).num_row_groups == 3
+    np.testing.assert_array_equal(read_tracks(path).mean_features(), tracks.mean_features())
+
+
+def test_no_tracks_and_no_features(tmp_path, tracks):
+    empty = TrackSet.from_faces([], feature=np.empty((0, 5)), video="none")
+    assert len(read_tracks(*write_tracks(tmp_path / "none.parquet", empty))) == 0
+    bare = TrackSet.from_faces([7, 7], frame=[1, 2], video="bare")
+    assert read_tracks(*write_tracks(tmp_path / "bare.parquet", bare)).features is None
+    write_tracks(tmp_path / "film.parquet", tracks)
+    with pytest.raises(InputError, match="different dimensions: .*film.* has 5, .*bare.* has none"):
+        read_tracks(tmp_path / "film.parquet", tmp_path / "bare.parquet")
+
+
+def test_a_table_of_other_make_needs_only_a_track_column(tmp_path):
+    path = tmp_path / "made elsewhere.parquet"
+    feature = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(6.0)), 2)
+    pq.write_table(pa.table({"track": [5, 3, 5], "feature": feature}), path)
+    tracks = read_tracks(path)
+    assert tracks.ids.tolist() == ["5", "3"]
+    assert tracks.videos == ("made elsewhere",)
+    np.testing.assert_allclose(tracks.mean_features(), [[2, 3], [2, 3]])
+
+
+def write_table(path, **columns):
+    values = {"track": ["a", "a", "bad"], **columns}
+    pq.write_table(pa.table({k: v for k, v in values.items() if v is not None}), path)
+    return path
+
+
+def features(*rows):
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.array(rows, np.float32).ravel()), 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"feature": features([1, 2], [3, 4], [5, np.nan])},
+            "track 'bad' has a feature that is not",
+        ),
+        (
+            {"feature": features([1, 2], [3, 4], [5, np.inf])},
+            "track 'bad' has a feature that is not",
+        ),
+        ({"feature": pa.array([[1.0], [2.0], [3.0, 4.0]])}, "must be a fixed-size list"),
+        (
+            {"feature": pa.array([[1.0, 2], None, [3.0, 4.0]], pa.list_(pa.float32(), 2))},
+            "lacks a feature",
+        ),
+        ({"track": None, "name": ["a", "b", "c"]}, "no column 'track'"),
+        ({"identity": ["x", "y", "z"]}, "track 'a': more than one identity"),
+        ({"frame": [1, None, 3]}, "column 'frame' has missing values"),
+        ({"track": ["a", None, "b"]}, "column 'track' has missing values"),
+    ],
+)
+def test_bad_tables_are_refused_naming_file_and_track(tmp_path, columns, message):
+    path = write_table(tmp_path / "bad.parquet", **columns)
+    with pytest.raises(InputError, match=f"bad.parquet: .*{message}"):
+        read_tracks(path)
+
+
+def test_damaged_files_are_refused(tmp_path, made):
+    (path,) = write_tracks(tmp_path / "v.parquet", made)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"v.parquet: not a whole Parquet file"):
+        read_tracks(path)
+    middle = len(whole) // 2  # inside the features: a checksum notices one flipped bit
+    path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    with pytest.raises(InputError, match=r"v.parquet: damaged"):
+        read_tracks(path)
+    path.write_text("not parquet at all")
+    with pytest.raises(InputError, match="not a whole Parquet file"):
+        read_tracks(path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, tracks, monkeypatch):
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks)
+    before = path.read_bytes()
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_tracks(path, tracks[:1])
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["film.parquet"]
+
+
+def test_missing_and_empty_places(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_tracks(tmp_path / "nothing.parquet")
+    with pytest.raises(InputError, match=r"neither .parquet files nor an ids folder"):
+        read_tracks(tmp_path)
+    with pytest.raises(InputError, match="nothing to read"):
+        read_tracks()

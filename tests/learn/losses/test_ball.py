@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from castlist import BallLoss, InputError
+from castlist.learn.losses.ball import centroids
+
+
+def naive(f, y, b, alpha, epsilon, normalise):
+    """The loss as its formulas read, one sample and one identity at a time."""
+    people = sorted(set(y.tolist()))
+    centre = {}
+    for k in people:
+        total = sum(f[i] for i in range(len(f)) if y[i] == k)
+        count = sum(1 for i in range(len(f)) if y[i] == k)
+        centre[k] = total / total.norm() if normalise else total / count
+    similar = dissimilar = torch.zeros((), dtype=f.dtype)
+    for i in range(len(f)):
+        k = int(y[i])
+        similar = similar + torch.relu(((f[i] - centre[k]) ** 2).sum() - b)
+        others = [((f[i] - centre[v]) ** 2).sum() for v in people if v != k]
+        if others:
+            gamma = 9 * b + epsilon
+            dissimilar = dissimilar + torch.stack([torch.relu(gamma - d) for d in others]).max()
+    return alpha * similar / len(f) + dissimilar / len(f)
+
+
+def case(seed, n, people, dim, normalise, b):
+    rng = torch.Generator().manual_seed(seed)
+    f = torch.randn(n, dim, dtype=torch.float64, generator=rng)
+    f = torch.nn.functional.normalize(f, dim=1) if normalise else f
+    y = torch.randint(people, (n,), generator=rng) * 17 - 5  # any integers, with gaps
+    return f.requires_grad_(), y, torch.tensor(b, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("b", [0.01, 0.2, 1.0])
+@pytest.mark.parametrize(("n", "people"), [(2, 2), (30, 5), (40, 40), (25, 1)])
+def test_values_and_gradients_are_the_formulas(n, people, b, normalise):
+    f, y, radius = case(n + people, n, people, 6, normalise, b)
+    terms = BallLoss(4.0, 0.05, normalise)(f, y, radius)
+    expected = naive(f, y, radius, 4.0, 0.05, normalise)
+    torch.testing.assert_close(terms.total, expected)
+    torch.testing.assert_close(4 * terms.similar + terms.dissimilar, terms.total)
+    ours = torch.autograd.grad(terms.total, [f, radius], allow_unused=True)
+    theirs = torch.autograd.grad(expected, [f, radius], allow_unused=True)
+    for a, c in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, c)
+
+
+def test_by_hand():
+    # Two people on a line: centroids 1 and 11; b = 1, γ = 9 + 1.
+    f = torch.tensor([[-1.0], [3.0], [11.0]], requires_grad=True)
+    terms = BallLoss(alpha=2, epsilon=1, normalise=False)(
+        f, torch.tensor([0, 0, 1]), torch.tensor(1.0)
+    )
+    assert terms.similar.item() == pytest.approx((3 + 3 + 0) / 3)  # 2² − 1 each
+    assert terms.dissimilar == 0
+    assert terms.total.item() == pytest.approx(2 * 2)
+    near = torch.tensor([[0.0], [2.0]])
+    terms = BallLoss(alpha=2, epsilon=1, normalise=False)(
+        near, torch.tensor([0, 1]), torch.tensor(1.0)
+    )
+    assert terms.dissimilar.item() == pytest.approx(10 - 4)
+    assert terms.nearest_other.item() == pytest.approx(4)
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        ([[1.0, 0.0], [0.0, 1.0]], [3, 3]),  # one person
+        ([[1.0, 0.0], [0.0, 1.0]], [0, 1]),  # singletons
+        ([[1.0, 0.0]] * 4, [0, 0, 1, 1]),  # repeated points
+        ([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [0, 0, 1]),  # a centroid whose sum is 0
+        ([[1.0, 0.0]], [0]),  # one sample
+    ],
+)
+def test_gradients_stay_finite(rows, labels, normalise):
+    f = torch.tensor(rows, requires_grad=True)
+    b = torch.tensor(0.2, requires_grad=True)
+    terms = BallLoss(normalise=normalise)(f, torch.tensor(labels), b)
+    terms.total.backward()
+    assert torch.isfinite(terms.total)
+    assert torch.isfinite(f.grad).all()
+    assert b.grad is None or torch.isfinite(b.grad)
+
+
+def test_nearly_opposite_samples_do_not_explode():
+    f = torch.tensor([[1.0, 1e-5], [-1.0, 1e-5], [0.0, 1.0]], requires_grad=True)
+    BallLoss()(f, torch.tensor([0, 0, 1]), torch.tensor(0.2)).total.backward()
+    assert torch.isfinite(f.grad).all()
+
+
+def test_centroids_on_the_sphere_and_in_space():
+    f = torch.tensor([[3.0, 0.0], [0.0, 4.0], [2.0, 2.0]])
+    own = torch.tensor([0, 0, 1])
+    np.testing.assert_allclose(centroids(f, own, 2, True)[0], [0.6, 0.8])
+    np.testing.assert_allclose(centroids(f, own, 2, False)[0], [1.5, 2.0])
+
+
+def test_bad_weights_are_refused():
+    with pytest.raises(InputError, match="must not be negative"):
+        BallLoss(alpha=-1)

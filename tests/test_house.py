@@ -1,0 +1,65 @@
+"""The house keeps its order: what is public, and which room may know which."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import castlist
+
+ROOT = Path(castlist.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
+
+#: Each room may import from itself and from those before it (docs/architecture.md).
+ORDER = [
+    ("_version", "errors", "progress"),
+    ("features",),
+    ("tracks",),
+    ("io",),
+    ("cluster", "score"),
+    ("learn",),
+    ("study",),
+    ("cli",),
+    ("__main__",),
+]
+RANK = {room: i for i, rooms in enumerate(ORDER) for room in rooms}
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    here = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if here == "__init__":
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        for name in names:
+            if name.startswith("castlist."):
+                there = room_of(name)
+                same_rank = RANK[there] == RANK[here] and there != here
+                assert RANK[there] <= RANK[here], f"{path}: {here} must not know {there}"
+                assert not same_rank or RANK[here] == 0, f"{path}: {here} must not know {there}"
+
+
+def test_everything_public_is_there_and_documented():
+    api = (DOCS / "api.md").read_text("utf-8")
+    for name in castlist.__all__:
+        value = getattr(castlist, name)
+        if name != "__version__":
+            assert value.__doc__, name
+            assert re.search(rf"^## .*`{name}`", api, re.M), f"{name} is not in docs/api.md"
+
+
+def test_the_command_line_starts_without_pytorch():
+    code = "import sys, castlist.cli.app; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

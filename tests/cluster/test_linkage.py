@@ -147,12 +147,12 @@ def test_layout_and_integers_do_not_matter():
     )
 
 
-def test_blocks_do_not_matter(monkeypatch):
+def test_tiles_do_not_matter(monkeypatch):
     points = np.random.default_rng(0).normal(size=(150, 5))
     expected = complete_linkage(points, 4.0)
-    monkeypatch.setattr("castlist.cluster.graph.BLOCK_VALUES", 400)
-    again = complete_linkage(points, 4.0)
-    np.testing.assert_array_equal(again.merges, expected.merges)
+    monkeypatch.setattr("castlist.cluster.graph.TILE_ROWS", 7)
+    monkeypatch.setattr("castlist.cluster.graph.TILE_COLUMNS", 11)
+    np.testing.assert_array_equal(complete_linkage(points, 4.0).merges, expected.merges)
 
 
 def test_must_links_beyond_the_threshold_are_kept():
@@ -164,7 +164,7 @@ def test_must_links_beyond_the_threshold_are_kept():
 def test_progress_is_reported():
     seen = []
     complete_linkage(np.eye(50), 1.0, progress=lambda *call: seen.append(call))
-    assert seen[-1] == ("finding pairs", 50, 50)
+    assert seen[-1] == ("finding pairs", 2500, 2500)
 
 
 @pytest.mark.parametrize(

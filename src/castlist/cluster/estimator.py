@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from castlist.cluster.graph import BLOCK_VALUES
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import Embeds
 from castlist.errors import InputError
@@ -96,7 +95,7 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         known = np.asarray(self.embeddings_, np.float64)[order]
         starts = np.searchsorted(self.labels_[order], np.arange(self.n_clusters_))
         labels = np.empty(len(new), np.int64)
-        height = max(1, BLOCK_VALUES // len(known))
+        height = max(1, 2**24 // len(known))  # 128 MiB of distances at once
         for start in range(0, len(new), height):
             block = new[start : start + height]
             distances = (

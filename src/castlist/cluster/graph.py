@@ -1,12 +1,12 @@
 """The graph of pairs within τ: all that complete linkage stopped at τ needs to know.
 
-A pair farther apart than τ can never end in one cluster, so only the pairs within it matter.
-Blocks of a float32 matrix product find candidates, with room for its rounding; the distance of
-every candidate is then computed in float64, so rounding never decides anything.
+Tiles of a float32 matrix product find candidates, with room for its rounding; what becomes of a
+candidate is decided by distances in float64, so rounding never changes a partition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from castlist.progress import Progress, silent
 
-#: Values in one block of the distance matrix: 64 MiB of float32.
-BLOCK_VALUES = 2**24
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+#: Sides of a tile of the distance matrix: 8 MiB, small enough to stay near the processor.
+TILE_ROWS, TILE_COLUMNS = 512, 4096
 
 
 @dataclass(frozen=True)
@@ -35,71 +37,120 @@ class Edges:
         return Edges(self.left[chosen], self.right[chosen], self.length[chosen])
 
 
+class Cloud:
+    """Points made ready for products whose entries are squared distances.
+
+    Points are centred and shrunk into the unit ball, so that float32 cannot overflow. ``rows @
+    columns.T`` is then |x|² + |y|² − 2xy at once: ``rows`` are (−2x, |x|², 1), ``columns`` are
+    (y, 1, |y|²).
+    """
+
+    def __init__(self, points: NDArray[np.float64]) -> None:
+        n, dim = points.shape
+        centre = points.mean(axis=0) if n else np.zeros(dim)
+        widest = 0.0
+        for block in _blocks(n):
+            square = np.square(points[block] - centre).sum(axis=1)
+            widest = max(widest, float(square.max(initial=0.0)))
+        self.unit = 1 / np.sqrt(widest) if widest > 0 and np.isfinite(widest) else 1.0
+        self.columns = np.empty((n, dim + 2), np.float32)
+        for block in _blocks(n):
+            small = (points[block] - centre) * self.unit
+            self.columns[block, :dim] = small
+            self.columns[block, dim] = 1
+            self.columns[block, dim + 1] = np.square(small).sum(axis=1)
+        # Largest error of an entry, in units of 2⁻²⁴: rounding the points 8, the norms 2, summing
+        # D + 2 products of together at most 4 is 4 D + 8, rounding the limit 5.
+        self.slack = (4 * dim + 32) * 2.0**-24
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def rows(self, chosen: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the left side of the product for chosen points."""
+        return as_rows(self.columns[chosen])
+
+    def limit(self, threshold: float) -> np.float32:
+        """Return the entry below which a pair may be within the threshold."""
+        return np.float32(min(threshold * self.unit**2, 4.0) + self.slack)
+
+
+def as_rows(columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Turn (y, 1, |y|²) into (−2y, |y|², 1)."""
+    rows = columns * np.float32(-2)
+    rows[:, -2] = columns[:, -1]
+    rows[:, -1] = 1
+    return rows
+
+
 def pairs_within(
-    points: NDArray[np.float64], threshold: float, progress: Progress = silent
-) -> Edges:
-    """Find every pair of points whose squared distance is at most the threshold, exactly."""
-    n, dim = points.shape
-    centred = points - points.mean(axis=0) if n else points
-    radius = np.sqrt(np.square(centred).sum(axis=1).max(initial=0.0))
-    unit = 1 / radius if radius > 0 else 1.0
-    small = (centred * unit).astype(np.float32)  # in the unit ball: float32 cannot overflow
-    norms = np.square(small).sum(axis=1)
-    # Error of |x|² + |y|² − 2xy in float32, for points of the unit ball, in units of 2⁻²⁴: rounding
-    # the points 8, two norms 2D, twice a product 2D, adding up 12, rounding the limit 5.
-    slack = (4 * dim + 32) * 2.0**-24
-    limit = np.float32(min(threshold * unit * unit, 4.0) + slack)
-    left, right, length = [], [], []
-    height = max(1, min(n, BLOCK_VALUES // max(n, 1)))
-    for start in range(0, n, height):
-        stop = min(start + height, n)
-        block = small[start:stop] @ small[start:].T
-        block *= -2
-        block += norms[start:stop, None]
-        block += norms[start:]
-        i, j = np.nonzero(block <= limit)
-        above = j > i
-        i, j = i[above] + start, j[above] + start
-        exact = squared_distances(points, i, j)
-        near = exact <= threshold
-        left.append(i[near].astype(np.int32))
-        right.append(j[near].astype(np.int32))
-        length.append(exact[near])
-        progress("finding pairs", stop, n)
-    if not left:
-        return Edges(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
-    return Edges(np.concatenate(left), np.concatenate(right), np.concatenate(length))
+    cloud: Cloud, threshold: float, chosen: NDArray[np.int64] | None = None,
+    progress: Progress = silent,
+) -> Iterator[Pairs]:  # fmt: skip
+    """Look at every pair of points and yield those that may be within the threshold, i < j.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        All points.
+    threshold : float
+        Squared distance.
+    chosen : ndarray of int, optional
+        Look only at these points, given in ascending order.
+    progress : callable
+        Told how far it is.
+    """
+    columns = cloud.columns if chosen is None else cloud.columns[chosen]
+    n, limit = len(columns), cloud.limit(threshold)
+    for top in range(0, n, TILE_ROWS):
+        rows = as_rows(columns[top : top + TILE_ROWS])
+        for left in range(top, n, TILE_COLUMNS):
+            i, j = near(rows, columns[left : left + TILE_COLUMNS], limit)
+            i, j = i + top, j + left
+            if left < top + TILE_ROWS:
+                above = j > i
+                i, j = i[above], j[above]
+            if len(i):
+                yield (i, j) if chosen is None else (chosen[i], chosen[j])
+        done = min(top + TILE_ROWS, n)
+        progress("finding pairs", n * n - (n - done) ** 2, n * n)
+
+
+def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.float32) -> Pairs:
+    """Find the entries of ``rows @ columns.T`` that are at most the limit."""
+    tile = rows @ columns.T
+    counts = _count(tile, limit)
+    ends = np.cumsum(counts)
+    if not ends[-1]:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    i, j = np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64)
+    _fill(tile, limit, ends - counts, counts, i, j)
+    return i, j
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def squared_distances(points, left, right):  # type: ignore[no-untyped-def]
-    """Squared Euclidean distances of chosen pairs, summed over differences in float64."""
-    out = np.empty(len(left))
-    for k in prange(len(left)):
-        total = 0.0
-        for d in range(points.shape[1]):
-            difference = points[left[k], d] - points[right[k], d]
-            total += difference * difference
-        out[k] = total
-    return out
+def _count(tile, limit):  # type: ignore[no-untyped-def]
+    counts = np.zeros(tile.shape[0], np.int64)
+    for i in prange(tile.shape[0]):
+        found = 0
+        for j in range(tile.shape[1]):
+            found += tile[i, j] <= limit
+        counts[i] = found
+    return counts
 
 
-def contract(edges: Edges, group: NDArray[np.int64], sizes: NDArray[np.int64]) -> Edges:
-    """Turn edges of points into edges of groups of points.
+@njit(cache=True, parallel=True, nogil=True)
+def _fill(tile, limit, starts, counts, rows, columns):  # type: ignore[no-untyped-def]
+    for i in prange(tile.shape[0]):
+        if counts[i]:
+            place = starts[i]
+            for j in range(tile.shape[1]):
+                if tile[i, j] <= limit:
+                    rows[place] = i
+                    columns[place] = j
+                    place += 1
 
-    Two groups are joined only if every pair between them is; the edge is as long as the longest.
-    """
-    a, b = group[edges.left], group[edges.right]
-    between = a != b
-    a, b, length = a[between], b[between], edges.length[between]
-    a, b = np.minimum(a, b), np.maximum(a, b)
-    key = a * len(sizes) + b
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    if not len(first):
-        return edges.keep(np.zeros(len(edges), bool))
-    counts = np.diff(np.append(first, len(key)))
-    longest = np.maximum.reduceat(length[order], first)
-    a, b = a[order][first], b[order][first]
-    whole = counts == sizes[a] * sizes[b]
-    return Edges(a[whole].astype(np.int32), b[whole].astype(np.int32), longest[whole])
+
+def _blocks(n: int, size: int = 65_536) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import pdist, squareform
 
-from castlist.cluster.chain import merge_graph
-from castlist.cluster.graph import contract, pairs_within
+from castlist.cluster.chain import Merges
+from castlist.cluster.clusters import Clusters, group_duplicates
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
+from castlist.cluster.stages import merge_in_stages
 from castlist.errors import InputError
 from castlist.progress import Progress, silent
 
@@ -115,19 +117,12 @@ def complete_linkage(
     n = len(points)
     links = resolve_links(n, must_link, cannot_link)
     tau = np.inf if threshold is None else float(threshold)
+    forced = _merges_of(links.group)
     if np.isinf(tau):
-        pairs = _merge_all(points, links)
+        made = _merge_all(points, links)
     else:
-        pairs = _merge_within(points, tau, links, progress)
-    representatives = np.unique(links.group, return_index=True)[1]
-    forced = _must_link_merges(links, representatives)
-    kept, gone, height = pairs
-    merges = number_merges(
-        np.concatenate([forced[0], representatives[kept]]),
-        np.concatenate([forced[1], representatives[gone]]),
-        np.concatenate([np.zeros(len(forced[0])), height]),
-        n,
-    )
+        made = _merge_within(points, tau, links, progress)
+    merges = number_merges(*(np.concatenate(both) for both in zip(forced, made, strict=True)), n)
     result = Linkage(labels_after(merges, n, len(merges)), merges, tau, len(forced[0]))
     if n_clusters is None:
         return result
@@ -138,21 +133,19 @@ def complete_linkage(
 
 
 def _merge_within(
-    points: NDArray[np.float64], tau: float, links: Links, progress: Progress
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    edges = pairs_within(points, tau, progress)
-    sizes = np.bincount(links.group)
-    if links.n_groups < len(points):
-        edges = contract(edges, links.group, sizes)
-    if len(links.apart):
-        key = edges.left.astype(np.int64) * links.n_groups + edges.right
-        edges = edges.keep(~np.isin(key, links.apart[:, 0] * links.n_groups + links.apart[:, 1]))
-    return merge_graph(edges, links.n_groups)
+    points: NDArray[np.floating], tau: float, links: Links, progress: Progress
+) -> Merges:
+    """Merge as far as τ goes; identical points first, which no pair needs to be held for."""
+    group = by_first_appearance(group_duplicates(points, links.group, links.unlinked))
+    clusters = Clusters.of(group)
+    apart = np.sort(group[np.unique(links.group, return_index=True)[1]][links.apart], axis=1)
+    more = merge_in_stages(points, clusters, tau, apart, progress)
+    alike = _merges_of(group, links.unlinked)
+    kept, gone, height = (np.concatenate(both) for both in zip(alike, more, strict=True))
+    return kept, gone, height
 
 
-def _merge_all(
-    points: NDArray[np.float64], links: Links
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _merge_all(points: NDArray[np.floating], links: Links) -> Merges:
     """Make the whole dendrogram with SciPy: with no τ, no pair can be left out."""
     n = len(points)
     size = n * (n - 1) // 2 * 8
@@ -164,6 +157,7 @@ def _merge_all(
     groups = links.n_groups
     if groups < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    first = np.unique(links.group, return_index=True)[1]
     distances = pdist(points, "sqeuclidean")
     if groups < n or len(links.apart):
         square = squareform(distances)
@@ -184,28 +178,30 @@ def _merge_all(
     for i, (a, b) in enumerate(made[:, :2].astype(np.int64)):
         smallest[groups + i] = min(smallest[a], smallest[b])
     ends = np.sort(smallest[made[:, :2].astype(np.int64)], axis=1)
-    return ends[:, 0], ends[:, 1], made[:, 2]
+    return first[ends[:, 0]], first[ends[:, 1]], made[:, 2]
 
 
-def _must_link_merges(
-    links: Links, representatives: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pair every row with the first row of its group."""
-    first = representatives[links.group] if len(links.group) else links.group
-    others = np.flatnonzero(first != np.arange(len(first)))
-    return first[others], others
+def _merges_of(group: NDArray[np.int64], rows: NDArray[np.int64] | None = None) -> Merges:
+    """Merge every row, or every one of some, into the first row of its group, at height 0."""
+    first = np.unique(group, return_index=True)[1][group] if len(group) else group
+    rows = np.arange(len(group)) if rows is None else rows
+    others = rows[first[rows] != rows]
+    return first[others], others, np.zeros(len(others))
 
 
-def number_merges(
-    kept: NDArray[np.int64], gone: NDArray[np.int64], height: NDArray[np.float64], n: int
-) -> NDArray[np.float64]:
+@njit(cache=True)
+def number_merges(kept, gone, height, n):  # type: ignore[no-untyped-def]
     """Turn merges of clusters, each called by its smallest row, into a SciPy linkage matrix."""
     name = np.arange(n)
     size = np.ones(n, np.int64)
     merges = np.empty((len(kept), 4))
-    for i, (a, b) in enumerate(zip(kept.tolist(), gone.tolist(), strict=True)):
+    for i in range(len(kept)):
+        a, b = kept[i], gone[i]
         size[a] += size[b]
-        merges[i] = min(name[a], name[b]), max(name[a], name[b]), height[i], size[a]
+        merges[i, 0] = min(name[a], name[b])
+        merges[i, 1] = max(name[a], name[b])
+        merges[i, 2] = height[i]
+        merges[i, 3] = size[a]
         name[a] = n + i
     return merges
 
@@ -215,19 +211,27 @@ def labels_after(merges: NDArray[np.float64], n: int, count: int) -> NDArray[np.
     parent = np.arange(n + count)
     children = merges[:count, :2].astype(np.int64)
     parent[children] = n + np.arange(count)[:, None]
-    for i in range(n + count - 1, -1, -1):  # parents come after children
-        parent[i] = parent[parent[i]]
+    _climb(parent)
     return by_first_appearance(parent[:n])
 
 
-def check_points(X: ArrayLike) -> NDArray[np.float64]:
-    """Return points as a float64 matrix, or say what is wrong with them."""
+@njit(cache=True)
+def _climb(parent):  # type: ignore[no-untyped-def]
+    """Let everybody point to the last of their parents, who come after their children."""
+    for i in range(len(parent) - 1, -1, -1):
+        parent[i] = parent[parent[i]]
+
+
+def check_points(X: ArrayLike) -> NDArray[np.floating]:
+    """Return points as a float32 or float64 matrix, or say what is wrong with them."""
     points = np.asarray(X)
     if points.ndim != 2:
         raise InputError(f"points must be rows × dims, not of shape {points.shape}")
     if points.dtype.kind not in "fiub":
         raise InputError(f"points must be numbers, not {points.dtype}")
-    points = np.ascontiguousarray(points, np.float64)
+    # float32 is kept: distances are computed in float64 from either.
+    kind = np.float32 if points.dtype in (np.float16, np.float32) else np.float64
+    points = np.ascontiguousarray(points, kind)
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
         raise InputError(f"row {bad[0]} has a value that is not finite")

@@ -22,10 +22,13 @@ class Links:
         Rows tied by must-links have one group; groups are numbered by first appearance.
     apart : ndarray of int, shape (m, 2)
         Pairs of groups that a cannot-link keeps apart, each once, smaller number first.
+    unlinked : ndarray of int
+        Rows that no link speaks of, in ascending order.
     """
 
     group: NDArray[np.int64]
     apart: NDArray[np.int64]
+    unlinked: NDArray[np.int64]
 
     @property
     def n_groups(self) -> int:
@@ -48,7 +51,9 @@ def resolve_links(n: int, must_link: ArrayLike | None, cannot_link: ArrayLike | 
             "take one of these links back"
         )
     apart = np.sort(group[cannot], axis=1)
-    return Links(group, np.unique(apart, axis=0) if len(apart) else apart)
+    linked = np.zeros(n, bool)
+    linked[must.ravel()] = linked[cannot.ravel()] = True
+    return Links(group, np.unique(apart, axis=0), np.flatnonzero(~linked))
 
 
 def by_first_appearance(labels: ArrayLike) -> NDArray[np.int64]:

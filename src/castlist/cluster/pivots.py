@@ -1,0 +1,182 @@
+"""Finding the pairs within τ without looking at most pairs, by the triangle inequality.
+
+BCL's embeddings are balls with gaps. A pivot is the middle of a ball, found in a sample; a point
+within ρ of its pivot is *covered*. Whoever is within √τ of a covered point is within ρ + √τ of its
+pivot, so the others need not be looked at. Points that no pivot covers are looked at among
+themselves. Nothing is approximate: a bad choice of pivots costs time, never a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cluster.graph import TILE_COLUMNS, Cloud, Pairs, as_rows, near, pairs_within
+from castlist.progress import Progress, silent
+
+#: Below this many points looking at all pairs takes less time than thinking about it.
+FEW_POINTS = 16_384
+_SAMPLE = 24_576  # points in which balls are looked for, at most
+_SAMPLE_SHARE = 24  # … and at most one in so many, so that looking costs little
+_GAIN = 0.7  # pivots are used if they promise less than this part of all pairs
+_PIVOTS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Pivots:
+    """Middles of balls, as columns of a :class:`Cloud`, and how far they reach.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_pivots, dim + 2)
+        The pivots.
+    cover, reach : float32
+        Entries (squared distances in the cloud) up to which a point is covered by a pivot, and
+        beyond which it can be near no point that the pivot covers.
+    """
+
+    columns: NDArray[np.float32]
+    cover: np.float32
+    reach: np.float32
+
+
+def prunable_pairs(cloud: Cloud, threshold: float, progress: Progress = silent) -> Iterator[Pairs]:
+    """Yield the pairs that may be within the threshold, looking at as few as pays."""
+    pivots = find_pivots(cloud, threshold) if len(cloud) >= FEW_POINTS else None
+    if pivots is None:
+        yield from pairs_within(cloud, threshold, progress=progress)
+    else:
+        yield from pairs_by_pivots(cloud, threshold, pivots, progress)
+
+
+def find_pivots(cloud: Cloud, threshold: float) -> Pivots | None:
+    """Look for balls in a sample; None if looking at all pairs promises to be faster."""
+    n = len(cloud)
+    size = min(n // _SAMPLE_SHARE, _SAMPLE)
+    sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    columns = cloud.columns[sample]
+    candidates = _middles(columns, cloud.limit(threshold))
+    if not len(candidates):
+        return None
+    root = np.sqrt(max(float(cloud.limit(threshold)), 0.0))
+    cover = (root / 2) ** 2  # a ball of squared radius b = τ / 4
+    within = np.sqrt(cover + cloud.slack)  # the most by which a covered point is really away
+    pivots = Pivots(
+        candidates, np.float32(cover), np.float32((within + root) ** 2 + 2 * cloud.slack)
+    )
+    share, best = _promise(pivots, columns, n)
+    if share > _GAIN:
+        return None
+    return Pivots(candidates[:best], pivots.cover, pivots.reach)
+
+
+def _middles(columns: NDArray[np.float32], limit: np.float32) -> NDArray[np.float32]:
+    """Group a sample around its most crowded points; the means of the groups, largest first."""
+    n, dim = len(columns), columns.shape[1] - 2
+    lists: list[Pairs] = []
+    for start in range(0, n, TILE_COLUMNS):
+        rows = as_rows(columns[start : start + TILE_COLUMNS])
+        i, j = near(rows, columns, limit)
+        lists.append((i + start, j))
+    i, j = (np.concatenate(part) for part in zip(*lists, strict=True))
+    starts = np.searchsorted(i, np.arange(n + 1))
+    free = np.ones(n, bool)
+    means, sizes = [], []
+    for point in np.argsort(-np.diff(starts), kind="stable").tolist():
+        if not free[point]:
+            continue
+        members = j[starts[point] : starts[point + 1]]
+        members = members[free[members]]
+        free[members] = False
+        if len(members) < 2:
+            continue
+        means.append(columns[members, :dim].mean(axis=0))
+        sizes.append(len(members))
+    if not means:
+        return np.empty((0, dim + 2), np.float32)
+    middle = np.array(means, np.float32)[np.argsort(-np.array(sizes), kind="stable")]
+    norms = np.square(middle.astype(np.float64)).sum(axis=1).astype(np.float32)
+    return np.column_stack([middle, np.ones(len(middle), np.float32), norms])
+
+
+def _promise(pivots: Pivots, sample: NDArray[np.float32], n: int) -> tuple[float, int]:
+    """Estimate, for the first 1, 2, … pivots, the pairs to look at as a part of all; the best."""
+    count = len(pivots.columns)
+    covered_by = np.full(len(sample), count)
+    reached = np.zeros(count)
+    for start in range(0, len(sample), TILE_COLUMNS):
+        tile = as_rows(sample[start : start + TILE_COLUMNS]) @ pivots.columns.T
+        inside = tile <= pivots.cover
+        first = np.where(inside.any(axis=1), inside.argmax(axis=1), count)
+        covered_by[start : start + TILE_COLUMNS] = first
+        reached += (tile <= pivots.reach).sum(axis=0)
+    own = np.bincount(covered_by, minlength=count + 1)[:count] / len(sample)
+    uncovered = 1 - np.cumsum(own)
+    among_covered = np.cumsum(own * reached / len(sample))
+    used = np.arange(1, count + 1)
+    # In units of n²/2: two passes over n × pivots, members × reached, the uncovered's own pairs.
+    cost = 4 * used / n + 2 * among_covered + uncovered**2
+    best = int(np.argmin(cost))
+    return float(cost[best]), best + 1
+
+
+def pairs_by_pivots(
+    cloud: Cloud, threshold: float, pivots: Pivots, progress: Progress = silent
+) -> Iterator[Pairs]:
+    """Yield the pairs that may be within the threshold, by pivots."""
+    n, limit = len(cloud), cloud.limit(threshold)
+    pivot_of = _cover(cloud, pivots)
+    uncovered = np.flatnonzero(pivot_of == len(pivots.columns))
+    order = np.argsort(pivot_of, kind="stable")
+    starts = np.searchsorted(pivot_of[order], np.arange(len(pivots.columns) + 1))
+    # All points, those of later pivots behind: a pair of covered points is looked at once.
+    columns, behind = cloud.columns[order], pivot_of[order]
+    del pivot_of
+    for first in range(0, len(pivots.columns), _PIVOTS_AT_ONCE):
+        some = as_rows(pivots.columns[first : first + _PIVOTS_AT_ONCE])
+        begin = starts[first]
+        reached_by = [[] for _ in range(len(some))]  # type: list[list[NDArray[np.int64]]]
+        for left in range(begin, n, 16 * TILE_COLUMNS):
+            q, y = near(some, columns[left : left + 16 * TILE_COLUMNS], pivots.reach)
+            cuts = np.searchsorted(q, np.arange(len(some) + 1))
+            for k in range(len(some)):
+                reached_by[k].append(y[cuts[k] : cuts[k + 1]] + left)
+        for k, parts in enumerate(reached_by):
+            own = slice(starts[first + k], starts[first + k + 1])
+            if own.start == own.stop:
+                continue
+            reached = np.concatenate(parts)
+            reached = reached[reached >= own.start]
+            yield from _members_and_reached(columns, order, own, reached, limit)
+        progress("finding pairs", min(first + _PIVOTS_AT_ONCE, len(behind)), len(pivots.columns))
+    yield from pairs_within(cloud, threshold, uncovered, progress)
+
+
+def _members_and_reached(
+    columns: NDArray[np.float32], order: NDArray[np.int64], own: slice,
+    reached: NDArray[np.int64], limit: np.float32,
+) -> Iterator[Pairs]:  # fmt: skip
+    members = as_rows(columns[own])
+    for left in range(0, len(reached), TILE_COLUMNS):
+        part = reached[left : left + TILE_COLUMNS]
+        for top in range(0, len(members), TILE_COLUMNS):
+            i, j = near(members[top : top + TILE_COLUMNS], columns[part], limit)
+            i, j = i + own.start + top, part[j]
+            once = (j >= own.stop) | (j > i)
+            if once.any():
+                a, b = order[i[once]], order[j[once]]
+                yield np.minimum(a, b), np.maximum(a, b)
+
+
+def _cover(cloud: Cloud, pivots: Pivots) -> NDArray[np.int64]:
+    """Return the first pivot that covers each point; the number of pivots if none does."""
+    count = len(pivots.columns)
+    pivot_of = np.full(len(cloud), count)
+    for start in range(0, len(cloud), TILE_COLUMNS):
+        i, q = near(cloud.rows(slice(start, start + TILE_COLUMNS)), pivots.columns, pivots.cover)
+        first = np.concatenate([[True], i[1:] != i[:-1]]) if len(i) else np.empty(0, bool)
+        pivot_of[start + i[first]] = q[first]
+    return pivot_of

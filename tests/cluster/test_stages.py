@@ -1,0 +1,127 @@
+"""Stages and pivots change what is held and looked at, never what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+from castlist import CastlistError, complete_linkage
+from castlist.cluster import pivots as pivots_module
+from castlist.cluster.graph import Cloud, pairs_within
+from castlist.cluster.pivots import find_pivots, pairs_by_pivots
+from tests.cluster.reference import greedy_complete_linkage
+from tests.cluster.test_linkage import balls, scipy_labels
+
+
+@pytest.fixture
+def tight(monkeypatch):
+    """So little room that nearly every merge is a stage of its own."""
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 40)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 2.0, 8.0, 1e6])
+@pytest.mark.parametrize("dim", [1, 4])
+def test_little_memory_gives_the_same_merges(tight, threshold, dim, monkeypatch):
+    points = np.random.default_rng(dim).normal(size=(120, dim))
+    staged = complete_linkage(points, threshold)
+    monkeypatch.undo()
+    whole = complete_linkage(points, threshold)
+    np.testing.assert_array_equal(staged.labels, scipy_labels(points, threshold))
+    np.testing.assert_allclose(staged.merges, whole.merges)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_links_hold_over_stages(tight, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(40, 2))
+    must, cannot = rng.integers(0, 10, (3, 2)), rng.integers(10, 40, (15, 2))
+    cannot = cannot[cannot[:, 0] != cannot[:, 1]]
+    for threshold in (0.3, 3.0, 100.0):
+        found = complete_linkage(points, threshold, must_link=must, cannot_link=cannot).labels
+        np.testing.assert_array_equal(
+            found, greedy_complete_linkage(points, threshold, must, cannot)
+        )
+
+
+def test_a_crowd_of_duplicates_needs_no_pairs(tight):
+    points = np.repeat(np.random.default_rng(0).normal(size=(8, 3)), 500, axis=0)
+    points[::2] += 0.0
+    points[0] = -0.0
+    points[1] = 0.0
+    result = complete_linkage(points, 1e-9)
+    assert result.n_clusters == 9
+    assert result.labels[0] == result.labels[1]
+    assert (result.merges[:, 2] == 0).all()
+    linked = complete_linkage(np.zeros((6, 2)), 1.0, cannot_link=[(0, 5)], must_link=[(1, 2)])
+    assert linked.labels[0] != linked.labels[5]
+    assert linked.n_clusters == 2
+
+
+def test_too_many_equal_distances_are_an_error_not_a_flood(tight):
+    # 60 corners of a simplex: every pair is exactly as far apart as every other.
+    with pytest.raises(CastlistError, match="to the last digit: too many for memory"):
+        complete_linkage(np.eye(60), 2.0)
+
+
+def true_pairs(points, threshold):
+    square = squareform(pdist(points.astype(np.float64), "sqeuclidean"))
+    return set(zip(*np.nonzero(np.triu(square <= threshold, 1)), strict=True))
+
+
+@pytest.mark.parametrize("b", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pivots_lose_no_pair(b, dtype, monkeypatch):
+    monkeypatch.setattr(pivots_module, "_SAMPLE_SHARE", 4)
+    monkeypatch.setattr(pivots_module, "_GAIN", 99.0)
+    points = balls(2500, 64, b, seed=2).astype(dtype)
+    cloud = Cloud(points)
+    pivots = find_pivots(cloud, 4 * b)
+    assert len(pivots.columns) > 3
+    found = [
+        pair for i, j in pairs_by_pivots(cloud, 4 * b, pivots) for pair in zip(i, j, strict=True)
+    ]
+    assert len(found) == len(set(found))  # each once
+    assert all(i < j for i, j in found)
+    assert true_pairs(points, 4 * b) <= set(found)
+
+
+def test_bad_pivots_lose_no_pair():
+    points = np.random.default_rng(0).normal(size=(300, 3))
+    cloud = Cloud(points)
+    for threshold in (0.01, 0.5, 30.0):
+        looked = [
+            pair for i, j in pairs_within(cloud, threshold) for pair in zip(i, j, strict=True)
+        ]
+        assert true_pairs(points, threshold) <= set(looked)
+        some = pivots_module.Pivots(
+            cloud.columns[::17].copy(), *_reach(cloud, threshold, cover=0.02)
+        )
+        found = [
+            pair
+            for i, j in pairs_by_pivots(cloud, threshold, some)
+            for pair in zip(i, j, strict=True)
+        ]
+        assert len(found) == len(set(found))
+        assert true_pairs(points, threshold) <= set(found)
+
+
+def _reach(cloud, threshold, cover):
+    root = np.sqrt(float(cloud.limit(threshold)))
+    within = np.sqrt(cover + cloud.slack)
+    return np.float32(cover), np.float32((within + root) ** 2 + 2 * cloud.slack)
+
+
+def test_pivots_are_used_where_they_pay():
+    far, close = balls(40_000, 64, 0.05, seed=1), np.random.default_rng(0).normal(size=(20_000, 3))
+    assert find_pivots(Cloud(far), 0.2) is not None
+    assert find_pivots(Cloud(close), 4.0) is None
+
+
+def test_pivots_and_all_pairs_give_one_partition(monkeypatch):
+    points = balls(18_000, 32, 0.1, seed=3).astype(np.float32)
+    by_pivots = complete_linkage(points, 0.4)
+    monkeypatch.setattr(pivots_module, "FEW_POINTS", 10**9)
+    by_all = complete_linkage(points, 0.4)
+    np.testing.assert_array_equal(by_pivots.merges, by_all.merges)

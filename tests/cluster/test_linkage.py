@@ -164,7 +164,7 @@ def test_must_links_beyond_the_threshold_are_kept():
 def test_progress_is_reported():
     seen = []
     complete_linkage(np.eye(50), 1.0, progress=lambda *call: seen.append(call))
-    assert seen[-1] == ("finding pairs", 2500, 2500)
+    assert seen[-1] == ("looking at pairs", 1250, 1250)
 
 
 @pytest.mark.parametrize(

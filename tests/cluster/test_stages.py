@@ -14,11 +14,12 @@ from tests.cluster.reference import greedy_complete_linkage
 from tests.cluster.test_linkage import balls, scipy_labels
 
 
-@pytest.fixture
-def tight(monkeypatch):
-    """So little room that nearly every merge is a stage of its own."""
+@pytest.fixture(params=[0, 6, 10**6])
+def tight(request, monkeypatch):
+    """So little room that nearly every merge is a stage of its own: no, small or large blocks."""
     monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
     monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 40)
+    monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", request.param)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 2.0, 8.0, 1e6])
@@ -59,10 +60,15 @@ def test_a_crowd_of_duplicates_needs_no_pairs(tight):
     assert linked.n_clusters == 2
 
 
+@pytest.mark.parametrize("tight", [0], indirect=True)
 def test_too_many_equal_distances_are_an_error_not_a_flood(tight):
     # 60 corners of a simplex: every pair is exactly as far apart as every other.
-    with pytest.raises(CastlistError, match="to the last digit: too many for memory"):
+    with pytest.raises(CastlistError, match="to the last digit, too many for memory"):
         complete_linkage(np.eye(60), 2.0)
+
+
+def pairs(jobs):
+    return [pair for job in jobs for i, j in job.look() for pair in zip(i, j, strict=True)]
 
 
 def true_pairs(points, threshold):
@@ -73,15 +79,14 @@ def true_pairs(points, threshold):
 @pytest.mark.parametrize("b", [0.05, 0.1, 0.2])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_pivots_lose_no_pair(b, dtype, monkeypatch):
+    monkeypatch.setattr(pivots_module, "FEW_POINTS", 0)
     monkeypatch.setattr(pivots_module, "_SAMPLE_SHARE", 4)
     monkeypatch.setattr(pivots_module, "_GAIN", 99.0)
     points = balls(2500, 64, b, seed=2).astype(dtype)
     cloud = Cloud(points)
     pivots = find_pivots(cloud, 4 * b)
     assert len(pivots.columns) > 3
-    found = [
-        pair for i, j in pairs_by_pivots(cloud, 4 * b, pivots) for pair in zip(i, j, strict=True)
-    ]
+    found = pairs(pairs_by_pivots(cloud, 4 * b, pivots))
     assert len(found) == len(set(found))  # each once
     assert all(i < j for i, j in found)
     assert true_pairs(points, 4 * b) <= set(found)
@@ -91,26 +96,11 @@ def test_bad_pivots_lose_no_pair():
     points = np.random.default_rng(0).normal(size=(300, 3))
     cloud = Cloud(points)
     for threshold in (0.01, 0.5, 30.0):
-        looked = [
-            pair for i, j in pairs_within(cloud, threshold) for pair in zip(i, j, strict=True)
-        ]
-        assert true_pairs(points, threshold) <= set(looked)
-        some = pivots_module.Pivots(
-            cloud.columns[::17].copy(), *_reach(cloud, threshold, cover=0.02)
-        )
-        found = [
-            pair
-            for i, j in pairs_by_pivots(cloud, threshold, some)
-            for pair in zip(i, j, strict=True)
-        ]
+        assert true_pairs(points, threshold) <= set(pairs(pairs_within(cloud, threshold)))
+        some = pivots_module.Pivots(cloud.columns[::17].copy(), np.float32(0.02))
+        found = pairs(pairs_by_pivots(cloud, threshold, some))
         assert len(found) == len(set(found))
         assert true_pairs(points, threshold) <= set(found)
-
-
-def _reach(cloud, threshold, cover):
-    root = np.sqrt(float(cloud.limit(threshold)))
-    within = np.sqrt(cover + cloud.slack)
-    return np.float32(cover), np.float32((within + root) ** 2 + 2 * cloud.slack)
 
 
 def test_pivots_are_used_where_they_pay():

@@ -3,7 +3,6 @@
 Only pairs joined by an edge may merge. When clusters A and B merge, their common neighbours stay
 neighbours, at the larger of the two distances; all others are gone for good, because some pair
 between them is not joined. So the graph only shrinks, and its connected components never meet.
-A component is merged over its lists of neighbours, or over a dense block where that is smaller.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from castlist.cluster.graph import Edges
 
 Merges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-_BYTES_AN_EDGE = 2 * (4 + 8)  # in neighbour lists: a node and a length, at both ends
+NO_MERGES: Merges = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def merge_graph(edges: Edges, n: int) -> Merges:
@@ -26,87 +23,46 @@ def merge_graph(edges: Edges, n: int) -> Merges:
     Returns
     -------
     kept, gone, height : ndarrays
-        A merge each, in order of height: cluster ``gone`` joins cluster ``kept``; a cluster is
-        called by its smallest node.
+        A merge each: cluster ``gone`` joins cluster ``kept``; a cluster is called by its smallest
+        node. A merge comes after those that it is made of.
     """
-    graph = sparse.csr_array((edges.length, (edges.left, edges.right)), shape=(n, n))
-    _, component = csgraph.connected_components(graph, directed=False)
-    sizes = np.bincount(component, minlength=1)
-    n_edges = np.bincount(component[edges.left], minlength=len(sizes))
-    dense = 8 * sizes.astype(np.float64) ** 2 <= _BYTES_AN_EDGE * n_edges
-    by_component = np.argsort(component[edges.left], kind="stable")
-    ends = np.cumsum(n_edges)
-    merged = [_merge_sparse(edges.keep(~dense[component[edges.left]]), n)]
-    nodes = np.argsort(component, kind="stable")
-    place = np.empty(n, np.int64)
-    node_ends = np.cumsum(sizes)
-    for c in np.flatnonzero(dense & (sizes > 1)):
-        chosen = by_component[ends[c] - n_edges[c] : ends[c]]
-        members = nodes[node_ends[c] - sizes[c] : node_ends[c]]
-        block = np.full((sizes[c], sizes[c]), np.inf)
-        place[members] = np.arange(sizes[c])
-        i, j = place[edges.left[chosen]], place[edges.right[chosen]]
-        block[i, j] = block[j, i] = edges.length[chosen]
-        kept, gone, height = _chain_dense(block)
-        merged.append((members[kept], members[gone], height))
-    kept, gone, height = (np.concatenate(column) for column in zip(*merged, strict=True))
-    order = np.argsort(height, kind="stable")  # stable: a merge stays behind those it is made of
-    return kept[order], gone[order], height[order]
-
-
-def _merge_sparse(edges: Edges, n: int) -> Merges:
-    ends = np.concatenate([edges.left, edges.right]), np.concatenate([edges.right, edges.left])
-    graph = sparse.csr_array((np.concatenate([edges.length] * 2), ends), shape=(n, n))
-    graph.sort_indices()
-    merges: Merges = _chain_sparse(
-        graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data
-    )
+    merges: Merges = _chain_sparse(*_neighbours(edges.left, edges.right, edges.length, n))
     return merges
 
 
+def concatenate(merges: list[Merges]) -> Merges:
+    """Put merges behind one another."""
+    if not merges:
+        return NO_MERGES
+    kept, gone, height = (np.concatenate(column) for column in zip(*merges, strict=True))
+    return kept, gone, height
+
+
 @njit(cache=True, nogil=True)
-def _chain_dense(distance):  # type: ignore[no-untyped-def]
-    """Merge over a full matrix, which is used up; no edge is an infinite distance."""
-    n = len(distance)
-    kept, gone, height = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    merges = 0
-    active = np.arange(n)  # clusters not merged away, in order
-    n_active = n
-    chain = np.empty(n, np.int64)
-    length = 0
-    while n_active > 1:
-        if length == 0:
-            chain[0] = active[0]
-            length = 1
-        top = chain[length - 1]
-        before = chain[length - 2] if length > 1 else -1
-        row = distance[top]
-        nearest, shortest = before, (row[before] if before >= 0 else np.inf)
-        for k in range(n_active):
-            other = active[k]
-            if row[other] < shortest and other != top:
-                nearest, shortest = other, row[other]
-        if shortest == np.inf or nearest == before:
-            # Complete, or two that are each other's nearest: one leaves the game.
-            leaving = top
-            length -= 1
-            if shortest < np.inf:
-                length -= 1
-                a, leaving = min(top, before), max(top, before)
-                kept[merges], gone[merges], height[merges] = a, leaving, shortest
-                merges += 1
-                for k in range(n_active):
-                    other = active[k]
-                    longer = max(distance[a, other], distance[leaving, other])
-                    distance[a, other] = longer
-                    distance[other, a] = longer
-            place = np.searchsorted(active[:n_active], leaving)
-            active[place : n_active - 1] = active[place + 1 : n_active].copy()
-            n_active -= 1
-        else:
-            chain[length] = nearest
-            length += 1
-    return kept[:merges], gone[:merges], height[:merges]
+def _neighbours(left, right, length, n):  # type: ignore[no-untyped-def]
+    """Make lists of neighbours, each sorted: two counting sorts, by neighbour, then by node."""
+    degree = np.zeros(n + 1, np.int64)
+    for k in range(len(left)):
+        degree[left[k] + 1] += 1
+        degree[right[k] + 1] += 1
+    indptr = np.cumsum(degree)
+    place = indptr[:-1].copy()
+    by_neighbour = np.empty(indptr[-1], np.int64)  # edge number, negative if seen from the right
+    for k in range(len(left)):
+        by_neighbour[place[right[k]]] = k
+        place[right[k]] += 1
+        by_neighbour[place[left[k]]] = -k - 1
+        place[left[k]] += 1
+    place = indptr[:-1].copy()
+    nodes = np.empty(indptr[-1], np.int32)
+    lengths = np.empty(indptr[-1])
+    for k in by_neighbour:
+        edge = k if k >= 0 else -k - 1
+        node, other = (left[edge], right[edge]) if k >= 0 else (right[edge], left[edge])
+        nodes[place[node]] = other
+        lengths[place[node]] = length[edge]
+        place[node] += 1
+    return indptr, nodes, lengths
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 
@@ -40,6 +40,10 @@ class Clusters:
         """The first point of each cluster, which stands for it."""
         return self.order[self.starts[:-1]]
 
+    def points_of(self, cluster: int) -> NDArray[np.int64]:
+        """Return the points of a cluster."""
+        return self.order[self.starts[cluster] : self.starts[cluster + 1]]
+
     def merged(self, kept: NDArray[np.int64], gone: NDArray[np.int64]) -> Clusters:
         """Return the clusters after merges, each of a cluster into one of a smaller number."""
         into = np.arange(len(self))
@@ -49,27 +53,30 @@ class Clusters:
         return Clusters.of(numbers[into][self.label])
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"reassoc", "nsz"})
-def cluster_distances(points, order, starts, left, right, threshold):  # type: ignore[no-untyped-def]
-    """Largest squared distance between clusters, in float64; infinite if above the threshold."""
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def distance_within(points, order, starts, left, right, threshold):  # type: ignore[no-untyped-def]
+    """Largest squared distance of two clusters, in float64; infinite if above the threshold."""
+    longest = 0.0
+    for a in range(starts[left], starts[left + 1]):
+        x = points[order[a]]
+        for c in range(starts[right], starts[right + 1]):
+            y = points[order[c]]
+            total = 0.0
+            for d in range(len(x)):
+                difference = np.float64(x[d]) - np.float64(y[d])
+                total += difference * difference
+            if total > threshold:
+                return np.inf
+            longest = max(longest, total)
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def distances_within(points, order, starts, left, right, threshold):  # type: ignore[no-untyped-def]
+    """Return :func:`distance_within` for pairs of clusters."""
     out = np.empty(len(left))
-    for k in prange(len(left)):
-        longest = 0.0
-        for a in range(starts[left[k]], starts[left[k] + 1]):
-            x = points[order[a]]
-            for c in range(starts[right[k]], starts[right[k] + 1]):
-                y = points[order[c]]
-                total = 0.0
-                for d in range(len(x)):
-                    difference = np.float64(x[d]) - np.float64(y[d])
-                    total += difference * difference
-                longest = max(longest, total)
-                if longest > threshold:
-                    break
-            if longest > threshold:
-                longest = np.inf
-                break
-        out[k] = longest
+    for k in range(len(left)):
+        out[k] = distance_within(points, order, starts, left[k], right[k], threshold)
     return out
 
 
@@ -92,10 +99,10 @@ def group_duplicates(
     return merged
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _hash_rows(points, bits, rows):  # type: ignore[no-untyped-def]
     out = np.empty(len(rows), np.uint64)
-    for k in prange(len(rows)):
+    for k in range(len(rows)):
         value = np.uint64(14695981039346656037)
         for d in range(points.shape[1]):
             word = np.uint64(bits[rows[k], d])

@@ -6,16 +6,24 @@ candidate is decided by distances in float64, so rounding never changes a partit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from castlist.progress import Progress, silent
-
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A part of the looking, for one thread: calling it yields candidate pairs."""
+
+    look: Callable[[], Iterator[Pairs]]
+    cost: int  # pairs looked at, about
+
 
 #: Sides of a tile of the distance matrix: 8 MiB, small enough to stay near the processor.
 TILE_ROWS, TILE_COLUMNS = 512, 4096
@@ -32,9 +40,19 @@ class Edges:
     def __len__(self) -> int:
         return len(self.left)
 
-    def keep(self, chosen: NDArray[np.bool_]) -> Edges:
-        """Choose some of the edges."""
-        return Edges(self.left[chosen], self.right[chosen], self.length[chosen])
+    def renumbered(self, nodes: NDArray[np.int64]) -> Edges:
+        """Call nodes by their place among these, which are in ascending order."""
+        left, right = (np.searchsorted(nodes, ends) for ends in (self.left, self.right))
+        return Edges(left.astype(np.int32), right.astype(np.int32), self.length)
+
+    @classmethod
+    def concatenate(cls, parts: list[Edges]) -> Edges:
+        """Put edges behind one another."""
+        return cls(
+            np.concatenate([np.empty(0, np.int32), *(part.left for part in parts)]),
+            np.concatenate([np.empty(0, np.int32), *(part.right for part in parts)]),
+            np.concatenate([np.empty(0), *(part.length for part in parts)]),
+        )
 
 
 class Cloud:
@@ -45,7 +63,7 @@ class Cloud:
     (y, 1, |y|²).
     """
 
-    def __init__(self, points: NDArray[np.float64]) -> None:
+    def __init__(self, points: NDArray[np.floating]) -> None:
         n, dim = points.shape
         centre = points.mean(axis=0) if n else np.zeros(dim)
         widest = 0.0
@@ -66,6 +84,13 @@ class Cloud:
     def __len__(self) -> int:
         return len(self.columns)
 
+    def subset(self, chosen: NDArray[np.int64]) -> Cloud:
+        """Return some of the points, in the same coordinates."""
+        part = object.__new__(Cloud)
+        part.unit, part.slack = self.unit, self.slack
+        part.columns = self.columns[chosen]
+        return part
+
     def rows(self, chosen: slice | NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the left side of the product for chosen points."""
         return as_rows(self.columns[chosen])
@@ -84,10 +109,9 @@ def as_rows(columns: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def pairs_within(
-    cloud: Cloud, threshold: float, chosen: NDArray[np.int64] | None = None,
-    progress: Progress = silent,
-) -> Iterator[Pairs]:  # fmt: skip
-    """Look at every pair of points and yield those that may be within the threshold, i < j.
+    cloud: Cloud, threshold: float, chosen: NDArray[np.int64] | None = None
+) -> Iterator[Job]:
+    """Look at every pair of points for those that may be within the threshold.
 
     Parameters
     ----------
@@ -97,12 +121,16 @@ def pairs_within(
         Squared distance.
     chosen : ndarray of int, optional
         Look only at these points, given in ascending order.
-    progress : callable
-        Told how far it is.
+
+    Yields
+    ------
+    Job
+        Some rows of tiles, whose pairs (i, j) have i < j.
     """
     columns = cloud.columns if chosen is None else cloud.columns[chosen]
     n, limit = len(columns), cloud.limit(threshold)
-    for top in range(0, n, TILE_ROWS):
+
+    def look(top: int) -> Iterator[Pairs]:
         rows = as_rows(columns[top : top + TILE_ROWS])
         for left in range(top, n, TILE_COLUMNS):
             i, j = near(rows, columns[left : left + TILE_COLUMNS], limit)
@@ -112,8 +140,9 @@ def pairs_within(
                 i, j = i[above], j[above]
             if len(i):
                 yield (i, j) if chosen is None else (chosen[i], chosen[j])
-        done = min(top + TILE_ROWS, n)
-        progress("finding pairs", n * n - (n - done) ** 2, n * n)
+
+    for top in range(0, n, TILE_ROWS):
+        yield Job(partial(look, top), cost=TILE_ROWS * (n - top))
 
 
 def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.float32) -> Pairs:
@@ -128,10 +157,27 @@ def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.floa
     return i, j
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
+def unite(parent, left, right):  # type: ignore[no-untyped-def]
+    """Note in a union-find forest that pairs of nodes are connected; roots are smallest nodes."""
+    for k in range(len(left)):
+        a, b = left[k], right[k]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        if a < b:
+            parent[b] = a
+        elif b < a:
+            parent[a] = b
+
+
+@njit(cache=True, nogil=True)
 def _count(tile, limit):  # type: ignore[no-untyped-def]
     counts = np.zeros(tile.shape[0], np.int64)
-    for i in prange(tile.shape[0]):
+    for i in range(tile.shape[0]):
         found = 0
         for j in range(tile.shape[1]):
             found += tile[i, j] <= limit
@@ -139,9 +185,9 @@ def _count(tile, limit):  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fill(tile, limit, starts, counts, rows, columns):  # type: ignore[no-untyped-def]
-    for i in prange(tile.shape[0]):
+    for i in range(tile.shape[0]):
         if counts[i]:
             place = starts[i]
             for j in range(tile.shape[1]):

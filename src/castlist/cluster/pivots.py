@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cluster.graph import TILE_COLUMNS, Cloud, Pairs, as_rows, near, pairs_within
-from castlist.progress import Progress, silent
+from castlist.cluster.graph import TILE_COLUMNS, Cloud, Job, Pairs, as_rows, near, pairs_within
 
 #: Below this many points looking at all pairs takes less time than thinking about it.
 FEW_POINTS = 16_384
 _SAMPLE = 24_576  # points in which balls are looked for, at most
 _SAMPLE_SHARE = 24  # … and at most one in so many, so that looking costs little
 _GAIN = 0.7  # pivots are used if they promise less than this part of all pairs
-_PIVOTS_AT_ONCE = 64
+_PIVOTS_AT_ONCE = 16
+_REACHED_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -33,44 +34,44 @@ class Pivots:
     ----------
     columns : ndarray of shape (n_pivots, dim + 2)
         The pivots.
-    cover, reach : float32
-        Entries (squared distances in the cloud) up to which a point is covered by a pivot, and
-        beyond which it can be near no point that the pivot covers.
+    cover : float32
+        The entry (squared distance in the cloud) up to which a pivot covers a point.
     """
 
     columns: NDArray[np.float32]
     cover: np.float32
-    reach: np.float32
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def reach(self, cloud: Cloud, threshold: float) -> np.float32:
+        """Return the entry beyond which a point is near no point that the pivot covers."""
+        away = np.sqrt(float(self.cover) + cloud.slack)  # a covered point, at the most
+        near = np.sqrt(float(cloud.limit(threshold)))
+        return np.float32((away + near) ** 2 + 2 * cloud.slack)
 
 
-def prunable_pairs(cloud: Cloud, threshold: float, progress: Progress = silent) -> Iterator[Pairs]:
-    """Yield the pairs that may be within the threshold, looking at as few as pays."""
-    pivots = find_pivots(cloud, threshold) if len(cloud) >= FEW_POINTS else None
+def prunable_pairs(cloud: Cloud, threshold: float, pivots: Pivots | None) -> Iterator[Job]:
+    """Look for the pairs that may be within the threshold, by pivots if there are any."""
     if pivots is None:
-        yield from pairs_within(cloud, threshold, progress=progress)
-    else:
-        yield from pairs_by_pivots(cloud, threshold, pivots, progress)
+        return pairs_within(cloud, threshold)
+    return pairs_by_pivots(cloud, threshold, pivots)
 
 
 def find_pivots(cloud: Cloud, threshold: float) -> Pivots | None:
     """Look for balls in a sample; None if looking at all pairs promises to be faster."""
     n = len(cloud)
+    if n < FEW_POINTS:
+        return None
     size = min(n // _SAMPLE_SHARE, _SAMPLE)
     sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
     columns = cloud.columns[sample]
     candidates = _middles(columns, cloud.limit(threshold))
     if not len(candidates):
         return None
-    root = np.sqrt(max(float(cloud.limit(threshold)), 0.0))
-    cover = (root / 2) ** 2  # a ball of squared radius b = τ / 4
-    within = np.sqrt(cover + cloud.slack)  # the most by which a covered point is really away
-    pivots = Pivots(
-        candidates, np.float32(cover), np.float32((within + root) ** 2 + 2 * cloud.slack)
-    )
-    share, best = _promise(pivots, columns, n)
-    if share > _GAIN:
-        return None
-    return Pivots(candidates[:best], pivots.cover, pivots.reach)
+    pivots = Pivots(candidates, np.float32(float(cloud.limit(threshold)) / 4))  # b = τ / 4
+    share, best = _promise(pivots, pivots.reach(cloud, threshold), columns, n)
+    return Pivots(candidates[:best], pivots.cover) if share <= _GAIN else None
 
 
 def _middles(columns: NDArray[np.float32], limit: np.float32) -> NDArray[np.float32]:
@@ -102,9 +103,11 @@ def _middles(columns: NDArray[np.float32], limit: np.float32) -> NDArray[np.floa
     return np.column_stack([middle, np.ones(len(middle), np.float32), norms])
 
 
-def _promise(pivots: Pivots, sample: NDArray[np.float32], n: int) -> tuple[float, int]:
+def _promise(
+    pivots: Pivots, reach: np.float32, sample: NDArray[np.float32], n: int
+) -> tuple[float, int]:
     """Estimate, for the first 1, 2, … pivots, the pairs to look at as a part of all; the best."""
-    count = len(pivots.columns)
+    count = len(pivots)
     covered_by = np.full(len(sample), count)
     reached = np.zeros(count)
     for start in range(0, len(sample), TILE_COLUMNS):
@@ -112,7 +115,7 @@ def _promise(pivots: Pivots, sample: NDArray[np.float32], n: int) -> tuple[float
         inside = tile <= pivots.cover
         first = np.where(inside.any(axis=1), inside.argmax(axis=1), count)
         covered_by[start : start + TILE_COLUMNS] = first
-        reached += (tile <= pivots.reach).sum(axis=0)
+        reached += (tile <= reach).sum(axis=0)
     own = np.bincount(covered_by, minlength=count + 1)[:count] / len(sample)
     uncovered = 1 - np.cumsum(own)
     among_covered = np.cumsum(own * reached / len(sample))
@@ -123,36 +126,34 @@ def _promise(pivots: Pivots, sample: NDArray[np.float32], n: int) -> tuple[float
     return float(cost[best]), best + 1
 
 
-def pairs_by_pivots(
-    cloud: Cloud, threshold: float, pivots: Pivots, progress: Progress = silent
-) -> Iterator[Pairs]:
-    """Yield the pairs that may be within the threshold, by pivots."""
-    n, limit = len(cloud), cloud.limit(threshold)
+def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> Iterator[Job]:
+    """Look for the pairs that may be within the threshold, by pivots."""
+    n, limit, reach = len(cloud), cloud.limit(threshold), pivots.reach(cloud, threshold)
     pivot_of = _cover(cloud, pivots)
-    uncovered = np.flatnonzero(pivot_of == len(pivots.columns))
+    uncovered = np.flatnonzero(pivot_of == len(pivots))
     order = np.argsort(pivot_of, kind="stable")
-    starts = np.searchsorted(pivot_of[order], np.arange(len(pivots.columns) + 1))
-    # All points, those of later pivots behind: a pair of covered points is looked at once.
-    columns, behind = cloud.columns[order], pivot_of[order]
-    del pivot_of
-    for first in range(0, len(pivots.columns), _PIVOTS_AT_ONCE):
+    starts = np.searchsorted(pivot_of[order], np.arange(len(pivots) + 1))
+    # Points in the order of their pivots: a pair of covered points is looked at by the earlier.
+    columns = cloud.columns[order]
+
+    def look(first: int) -> Iterator[Pairs]:
         some = as_rows(pivots.columns[first : first + _PIVOTS_AT_ONCE])
-        begin = starts[first]
-        reached_by = [[] for _ in range(len(some))]  # type: list[list[NDArray[np.int64]]]
-        for left in range(begin, n, 16 * TILE_COLUMNS):
-            q, y = near(some, columns[left : left + 16 * TILE_COLUMNS], pivots.reach)
+        reached: list[list[NDArray[np.int64]]] = [[] for _ in range(len(some))]
+        for left in range(starts[first], n, _REACHED_AT_ONCE):
+            q, y = near(some, columns[left : left + _REACHED_AT_ONCE], reach)
             cuts = np.searchsorted(q, np.arange(len(some) + 1))
             for k in range(len(some)):
-                reached_by[k].append(y[cuts[k] : cuts[k + 1]] + left)
-        for k, parts in enumerate(reached_by):
+                reached[k].append(y[cuts[k] : cuts[k + 1]] + left)
+        for k, parts in enumerate(reached):
             own = slice(starts[first + k], starts[first + k + 1])
-            if own.start == own.stop:
-                continue
-            reached = np.concatenate(parts)
-            reached = reached[reached >= own.start]
-            yield from _members_and_reached(columns, order, own, reached, limit)
-        progress("finding pairs", min(first + _PIVOTS_AT_ONCE, len(behind)), len(pivots.columns))
-    yield from pairs_within(cloud, threshold, uncovered, progress)
+            if own.stop > own.start:
+                there = np.concatenate(parts)
+                there = there[there >= own.start]
+                yield from _members_and_reached(columns, order, own, there, limit)
+
+    for first in range(0, len(pivots), _PIVOTS_AT_ONCE):
+        yield Job(partial(look, first), cost=_PIVOTS_AT_ONCE * (n - starts[first]))
+    yield from pairs_within(cloud, threshold, uncovered)
 
 
 def _members_and_reached(
@@ -173,7 +174,7 @@ def _members_and_reached(
 
 def _cover(cloud: Cloud, pivots: Pivots) -> NDArray[np.int64]:
     """Return the first pivot that covers each point; the number of pivots if none does."""
-    count = len(pivots.columns)
+    count = len(pivots)
     pivot_of = np.full(len(cloud), count)
     for start in range(0, len(cloud), TILE_COLUMNS):
         i, q = near(cloud.rows(slice(start, start + TILE_COLUMNS)), pivots.columns, pivots.cover)

@@ -1,32 +1,37 @@
-"""Complete linkage stopped at τ, in stages that fit into memory.
+"""Complete linkage stopped at τ, in steps that fit into memory.
 
 Complete linkage merges in order of height, so stopping at t and going on to τ later is the same as
-going to τ at once. A stage at t needs only the graph of clusters within t. If that promises more
-edges than the budget, a smaller t comes first; what it merges has fewer pairs later. Two clusters
-can only be within t if their first points are, so a stage looks at one point a cluster, and then
-measures the clusters that these speak for.
+going to τ at once. Two clusters can only be within t if their first points are, so a step looks at
+one point a cluster. What it finds is a graph whose connected components are independent:
+
+- if its edges fit into the budget, they are kept, measured and merged;
+- if not, only the components are kept. A small one is merged over a block of all its distances;
+  for a large one a smaller t comes first, and what that merges has fewer pairs later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cluster.chain import Merges, merge_graph
-from castlist.cluster.clusters import Clusters, cluster_distances
-from castlist.cluster.graph import Cloud, Edges
-from castlist.cluster.pivots import prunable_pairs
+from castlist.cluster.blocks import merge_blocks
+from castlist.cluster.chain import NO_MERGES, Merges, concatenate, merge_graph
+from castlist.cluster.clusters import Clusters, distances_within
+from castlist.cluster.graph import Cloud, Edges, Job, unite
+from castlist.cluster.pivots import find_pivots, prunable_pairs
+from castlist.cluster.threads import in_threads
 from castlist.errors import CastlistError
 from castlist.progress import Progress, silent
 
-#: Edges held at once: this many a point, and at least so many. An edge costs about 50 bytes.
-EDGES_A_POINT = 16
-EDGES_AT_LEAST = 2**21
-_MEASURED_AT_ONCE = 2**20
-
-
-class _TooManyEdges(Exception):
-    pass
+#: Edges held at once: so many a point, but within bounds. An edge costs about 60 bytes.
+EDGES_A_POINT = 64
+EDGES_AT_LEAST, EDGES_AT_MOST = 2**20, 24 * 2**20
+#: Clusters of a component merged over a block of its distances: at most 128 MiB a thread.
+BLOCK_SIDE = 4096
+_PAIRS_A_JOB = 2**17
 
 
 def merge_in_stages(
@@ -55,79 +60,200 @@ def merge_in_stages(
     kept, gone, height : ndarrays
         A merge each, in order of height, of clusters called by their first points.
     """
-    budget = max(EDGES_AT_LEAST, EDGES_A_POINT * len(points))
-    done: list[Merges] = []
-    reached = -1.0  # everything within this is merged
-    while reached < threshold and len(clusters) > 1:
-        first = clusters.first
-        cloud = Cloud(points[first])
-        stop = _affordable(cloud, threshold, reached, budget)
-        while True:
-            try:
-                edges = _edges(points, clusters, cloud, stop, apart, budget, progress)
-                break
-            except _TooManyEdges:
-                lower = (max(reached, 0.0) + stop) / 2
-                if not max(reached, 0.0) < lower < stop:
+    if len(clusters) < 2:
+        return NO_MERGES
+    stages = _Stages(points, clusters, threshold, apart, progress)
+    everybody = np.arange(len(clusters))
+    if stages.affordable(everybody, threshold) < threshold:
+        # Half of τ keeps balls whole but apart: most merges are made in small components there.
+        stages.merge_up_to(threshold / 2)
+    stages.merge_up_to(threshold)
+    kept, gone, height = concatenate(stages.done)
+    order = np.argsort(height, kind="stable")  # stable: a merge stays behind those it is made of
+    return kept[order], gone[order], height[order]
+
+
+class _Stages:
+    """The clusters so far, and how they are merged further."""
+
+    def __init__(
+        self, points: NDArray[np.floating], clusters: Clusters, threshold: float,
+        apart: NDArray[np.int64], progress: Progress,
+    ) -> None:  # fmt: skip
+        self.points = points
+        self.clusters = clusters
+        self.apart = apart
+        self.progress = progress
+        self.budget = min(max(EDGES_AT_LEAST, EDGES_A_POINT * len(points)), EDGES_AT_MOST)
+        self.cloud = Cloud(points)
+        self.pivots = find_pivots(self.cloud, threshold)
+        self.done: list[Merges] = []
+
+    def merge_up_to(self, threshold: float) -> None:
+        """Make every merge within the threshold."""
+        chosen = np.arange(len(self.clusters))
+        pairs, component = self._look(threshold)
+        if pairs is not None:
+            parts = (slice(at, at + _PAIRS_A_JOB) for at in range(0, len(pairs[0]), _PAIRS_A_JOB))
+            found = in_threads(parts, lambda s: self._measure(pairs[0][s], pairs[1][s], threshold))
+            edges = Edges.concatenate([measured for _, measured in found])
+            self._apply(merge_graph(edges, len(chosen)))
+            return
+        members = np.argsort(component, kind="stable")
+        cuts = np.flatnonzero(np.diff(component[members], prepend=-1, append=len(members)))
+        large = [
+            np.concatenate([self.clusters.points_of(k) for k in members[cuts[c] : cuts[c + 1]]])
+            for c in np.flatnonzero(np.diff(cuts) > BLOCK_SIDE)
+        ]
+        self._apply(self._merged_blocks(members, cuts, threshold))
+        for points in large:
+            self._merge_large(points, threshold)
+
+    def _merge_large(self, points: NDArray[np.int64], threshold: float) -> None:
+        """Merge one large component, given by its points, by way of smaller thresholds."""
+        reached = 0.0
+        while reached < threshold:
+            chosen = np.unique(self.clusters.label[points])
+            stop = self.affordable(chosen, threshold)
+            if stop <= reached:  # the estimate counts pairs that are near but cannot merge
+                stop = min(1.1 * reached, threshold)
+            while (edges := self._edges_that_fit(chosen, stop)) is None:
+                if not reached < (reached + stop) / 2 < stop:
                     raise CastlistError(
-                        f"more than {budget:,} pairs of clusters are {stop:g} apart to the last "
-                        "digit: too many for memory; add a little noise, or thin the points"
-                    ) from None
-                stop = lower
-        kept, gone, height = merge_graph(edges, len(clusters))
-        del edges, cloud
-        done.append((first[kept], first[gone], height))
-        after = clusters.merged(kept, gone)
-        apart = np.unique(np.sort(after.label[first][apart], axis=1), axis=0)
-        clusters, reached = after, stop
-    if not done:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    kept, gone, height = (np.concatenate(part) for part in zip(*done, strict=True))
-    return kept, gone, height
+                        f"more than {self.budget:,} pairs of clusters are {stop:g} apart to the "
+                        "last digit, too many for memory; add a little noise, or thin the points"
+                    )
+                stop = (reached + stop) / 2
+            kept, gone, height = merge_graph(edges, len(chosen))
+            self._apply((chosen[kept], chosen[gone], height))
+            reached = stop
+
+    def _apply(self, merges: Merges) -> None:
+        """Make merges of clusters."""
+        kept, gone, height = merges
+        first = self.clusters.first
+        self.done.append((first[kept], first[gone], height))
+        self.clusters = self.clusters.merged(kept, gone)
+        apart = np.sort(self.clusters.label[first][self.apart], axis=1)
+        self.apart = np.unique(apart, axis=0)
+
+    def _look(
+        self, threshold: float
+    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]] | None, NDArray[np.int64]]:
+        """Find the pairs of clusters that may be within the threshold, and their components.
+
+        Pairs are None if there are more than the budget.
+        """
+        n = len(self.clusters)
+        cloud = self.cloud.subset(self.clusters.first)
+        parent = np.arange(n)
+        left: list[NDArray[np.int32]] | None = [np.empty(0, np.int32)]
+        right = [np.empty(0, np.int32)]
+        count = looked = 0
+        jobs = prunable_pairs(cloud, threshold, self.pivots)
+        for job, found in in_threads(jobs, lambda job: list(job.look())):
+            for i, j in found:
+                unite(parent, i, j)
+                count += len(i)
+                if left is not None:
+                    left.append(i.astype(np.int32))
+                    right.append(j.astype(np.int32))
+            if count > self.budget:
+                left, right = None, []
+            looked += job.cost
+            self._tell(looked, n)
+        root = parent[parent]
+        while not np.array_equal(root, parent):
+            parent, root = root, root[root]
+        return (None if left is None else (np.concatenate(left), np.concatenate(right))), root
+
+    def _edges_that_fit(self, chosen: NDArray[np.int64], threshold: float) -> Edges | None:
+        """Find the edges between chosen clusters, as numbers in ``chosen``; None if too many."""
+
+        def look(job: Job) -> list[Edges]:
+            measured = []
+            for i, j in job.look():
+                edges = self._measure(chosen[i], chosen[j], threshold)
+                measured.append(edges.renumbered(chosen))
+            return measured
+
+        cloud = self.cloud.subset(self.clusters.first[chosen])
+        parts: list[Edges] = []
+        count = looked = 0
+        for job, found in in_threads(prunable_pairs(cloud, threshold, self.pivots), look):
+            parts += found
+            count += sum(map(len, found))
+            if count > self.budget:
+                return None
+            looked += job.cost
+            self._tell(looked, len(chosen))
+        return Edges.concatenate(parts)
+
+    def _measure(self, i: NDArray[Any], j: NDArray[Any], threshold: float) -> Edges:
+        """Keep the pairs of clusters within the threshold and under no cannot-link."""
+        clusters, forbidden = self.clusters, self._forbidden()
+        length = distances_within(self.points, clusters.order, clusters.starts, i, j, threshold)
+        good = length <= threshold
+        if len(forbidden):
+            good &= ~np.isin(i.astype(np.int64) * len(clusters) + j, forbidden)
+        return Edges(i[good], j[good], length[good])
+
+    def _tell(self, looked: int, n: int) -> None:
+        self.progress("looking at pairs", min(looked, n * n // 2), n * n // 2)
+
+    def _merged_blocks(
+        self, members: NDArray[np.int64], cuts: NDArray[np.int64], threshold: float
+    ) -> Merges:
+        """Merge the small components, each over a block of its distances."""
+        clusters, forbidden = self.clusters, self._forbidden()
+
+        def merge(part: tuple[int, int]) -> Merges:
+            own = cuts[part[0] : part[1] + 1]
+            merged: Merges = merge_blocks(
+                self.points, clusters.order, clusters.starts, members[own[0] : own[-1]],
+                own - own[0], threshold, forbidden,
+            )  # fmt: skip
+            return merged
+
+        merged = []
+        for (_, end), merges in in_threads(_runs(np.diff(cuts)), merge):
+            merged.append(merges)
+            self.progress("merging", int(cuts[end]), len(members))
+        return concatenate(merged)
+
+    def _forbidden(self) -> NDArray[np.int64]:
+        return np.sort(self.apart[:, 0] * len(self.clusters) + self.apart[:, 1])
+
+    def affordable(self, chosen: NDArray[np.int64], threshold: float) -> float:
+        """Return the largest threshold that promises to stay within the budget of edges."""
+        n = len(chosen)
+        if n * (n - 1) // 2 <= self.budget:
+            return threshold
+        cloud = self.cloud.subset(self.clusters.first[chosen])
+        rng = np.random.default_rng(0)
+        some = np.sort(rng.choice(n, min(n, 256), replace=False))
+        others = np.sort(rng.choice(n, min(n, 32_768), replace=False))
+        entries = cloud.rows(some) @ cloud.columns[others].T
+        entries = entries[some[:, None] != others]
+        allowed = self.budget / (n * (n - 1) / 2) / 2  # half, because it is a guess
+        if (entries <= cloud.limit(threshold)).mean() <= allowed:
+            return threshold
+        entry = max(float(np.quantile(entries, allowed)), 0.0)
+        return min(entry / cloud.unit**2, threshold)
 
 
-def _affordable(cloud: Cloud, threshold: float, reached: float, budget: int) -> float:
-    """Return the largest threshold that promises to stay within the budget of edges."""
-    n = len(cloud)
-    if n * (n - 1) // 2 <= budget:
-        return threshold
-    rng = np.random.default_rng(0)
-    some = np.sort(rng.choice(n, min(n, 512), replace=False))
-    others = np.sort(rng.choice(n, min(n, 32_768), replace=False))
-    entries = cloud.rows(some) @ cloud.columns[others].T
-    entries = entries[some[:, None] != others]
-    allowed = budget / (n * (n - 1) / 2) / 2  # as a share of pairs; half, because it is a guess
-    if (entries <= cloud.limit(threshold)).mean() <= allowed:
-        return threshold
-    stop = float(np.quantile(entries, allowed)) / cloud.unit**2
-    # Pairs nearer than `reached` are counted although they cannot merge: go on all the same.
-    return float(np.clip(stop, max(1.1 * reached, np.finfo(np.float64).tiny), threshold))
-
-
-def _edges(
-    points: NDArray[np.floating], clusters: Clusters, cloud: Cloud, threshold: float,
-    apart: NDArray[np.int64], budget: int, progress: Progress,
-) -> Edges:  # fmt: skip
-    """Find the pairs of clusters within the threshold, cannot-links taken out."""
-    n = len(clusters)
-    forbidden = apart[:, 0] * n + apart[:, 1]
-    found: list[Edges] = []
-    n_found = 0
-    for left, right in prunable_pairs(cloud, threshold, progress):
-        for start in range(0, len(left), _MEASURED_AT_ONCE):
-            i, j = left[start : start + _MEASURED_AT_ONCE], right[start : start + _MEASURED_AT_ONCE]
-            length = cluster_distances(points, clusters.order, clusters.starts, i, j, threshold)
-            good = length <= threshold
-            if len(forbidden):
-                good &= ~np.isin(i * n + j, forbidden)
-            n_found += int(good.sum())
-            if n_found > budget:
-                raise _TooManyEdges
-            found.append(Edges(i[good].astype(np.int32), j[good].astype(np.int32), length[good]))
-    if not found:
-        return Edges(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
-    return Edges(
-        np.concatenate([part.left for part in found]),
-        np.concatenate([part.right for part in found]),
-        np.concatenate([part.length for part in found]),
-    )
+def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Put small components together into jobs of about equal work; leave out the large."""
+    start, work = 0, 0
+    for c, size in enumerate(sizes.tolist()):
+        if size > BLOCK_SIDE:
+            if c > start:
+                yield start, c
+            start, work = c + 1, 0
+            continue
+        work += size * size
+        if work > 2**20:
+            yield start, c + 1
+            start, work = c + 1, 0
+    if start < len(sizes):
+        yield start, len(sizes)

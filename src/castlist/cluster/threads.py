@@ -1,0 +1,47 @@
+"""Jobs on all cores, results in order.
+
+Each thread multiplies with a single-threaded BLAS: two pools of threads, BLAS's own and another,
+would wait for each other's cores at every tile.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+def n_threads() -> int:
+    """Return the number of cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def in_threads(jobs: Iterable[J], work: Callable[[J], R]) -> Iterator[tuple[J, R]]:
+    """Do work on jobs in threads; yield every job with its result, in order.
+
+    Only a few jobs are ahead of the one yielded, so results do not pile up, and an interruption
+    waits for those few at most.
+    """
+    threads = n_threads()
+    ahead: deque[tuple[J, Future[R]]] = deque()
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        try:
+            for job in jobs:
+                ahead.append((job, pool.submit(work, job)))
+                if len(ahead) > 2 * threads:
+                    first, result = ahead.popleft()
+                    yield first, result.result()
+            while ahead:
+                first, result = ahead.popleft()
+                yield first, result.result()
+        finally:
+            for _, waiting in ahead:
+                waiting.cancel()

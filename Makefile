@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench setup clean
+.PHONY: demo test lint bench bench-linkage setup clean
 
 setup: $(READY)
 
@@ -28,6 +28,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/bench_loss.py
 	$(BIN)/python benchmarks/bench_made.py
 	$(BIN)/python benchmarks/bench_memory.py
+
+bench-linkage: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/bench_linkage.py
 
 clean:
 	rm -rf $(VENV) demo

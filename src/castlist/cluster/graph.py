@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -128,18 +128,20 @@ def pairs_within(
         Some rows of tiles, whose pairs (i, j) have i < j.
     """
     columns = cloud.columns if chosen is None else cloud.columns[chosen]
+    names = None if chosen is None else chosen.astype(np.int32)
     n, limit = len(columns), cloud.limit(threshold)
 
     def look(top: int) -> Iterator[Pairs]:
         rows = as_rows(columns[top : top + TILE_ROWS])
         for left in range(top, n, TILE_COLUMNS):
             i, j = near(rows, columns[left : left + TILE_COLUMNS], limit)
-            i, j = i + top, j + left
+            i += top
+            j += left
             if left < top + TILE_ROWS:
                 above = j > i
                 i, j = i[above], j[above]
             if len(i):
-                yield (i, j) if chosen is None else (chosen[i], chosen[j])
+                yield (i, j) if names is None else (names[i], names[j])
 
     for top in range(0, n, TILE_ROWS):
         yield Job(partial(look, top), cost=TILE_ROWS * (n - top))
@@ -151,8 +153,8 @@ def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.floa
     counts = _count(tile, limit)
     ends = np.cumsum(counts)
     if not ends[-1]:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    i, j = np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64)
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    i, j = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
     _fill(tile, limit, ends - counts, counts, i, j)
     return i, j
 
@@ -172,6 +174,33 @@ def unite(parent, left, right):  # type: ignore[no-untyped-def]
             parent[b] = a
         elif b < a:
             parent[a] = b
+
+
+@njit(cache=True, nogil=True)
+def spanning(left, right, scratch):  # type: ignore[no-untyped-def]
+    """Choose pairs, at most as many as nodes, that connect what all these pairs connect.
+
+    ``scratch`` has a place a node, all -1, and is left so.
+    """
+    chosen = np.empty(len(left), np.bool_)
+    for k in range(len(left)):
+        a, b = left[k], right[k]
+        if scratch[a] < 0:
+            scratch[a] = a
+        if scratch[b] < 0:
+            scratch[b] = b
+        while scratch[a] != a:
+            scratch[a] = scratch[scratch[a]]
+            a = scratch[a]
+        while scratch[b] != b:
+            scratch[b] = scratch[scratch[b]]
+            b = scratch[b]
+        chosen[k] = a != b
+        scratch[b] = a
+    for k in range(len(left)):
+        scratch[left[k]] = -1
+        scratch[right[k]] = -1
+    return left[chosen], right[chosen]
 
 
 @njit(cache=True, nogil=True)

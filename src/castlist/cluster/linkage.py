@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import pdist, squareform
 
-from castlist.cluster.chain import Merges
+from castlist.cluster.chain import Merges, concatenate
 from castlist.cluster.clusters import Clusters, group_duplicates
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
 from castlist.cluster.stages import merge_in_stages
@@ -122,7 +122,8 @@ def complete_linkage(
         made = _merge_all(points, links)
     else:
         made = _merge_within(points, tau, links, progress)
-    merges = number_merges(*(np.concatenate(both) for both in zip(forced, made, strict=True)), n)
+    kept, gone, height = concatenate([forced, made])
+    merges = number_merges(kept, gone, height, n)
     result = Linkage(labels_after(merges, n, len(merges)), merges, tau, len(forced[0]))
     if n_clusters is None:
         return result
@@ -141,8 +142,7 @@ def _merge_within(
     apart = np.sort(group[np.unique(links.group, return_index=True)[1]][links.apart], axis=1)
     more = merge_in_stages(points, clusters, tau, apart, progress)
     alike = _merges_of(group, links.unlinked)
-    kept, gone, height = (np.concatenate(both) for both in zip(alike, more, strict=True))
-    return kept, gone, height
+    return concatenate([alike, more])
 
 
 def _merge_all(points: NDArray[np.floating], links: Links) -> Merges:

@@ -15,12 +15,22 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cluster.graph import TILE_COLUMNS, Cloud, Job, Pairs, as_rows, near, pairs_within
+from castlist.cluster.graph import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Cloud,
+    Job,
+    Pairs,
+    as_rows,
+    near,
+    pairs_within,
+)
 
 #: Below this many points looking at all pairs takes less time than thinking about it.
 FEW_POINTS = 16_384
-_SAMPLE = 24_576  # points in which balls are looked for, at most
-_SAMPLE_SHARE = 24  # … and at most one in so many, so that looking costs little
+_SAMPLE = 65_536  # points in which balls are looked for, at most
+_JUDGES = 16_384  # of these, how many say what the pivots promise
+_SAMPLE_SHARE = 10  # … and at most one in so many, so that looking costs little
 _GAIN = 0.7  # pivots are used if they promise less than this part of all pairs
 _PIVOTS_AT_ONCE = 16
 _REACHED_AT_ONCE = 65_536
@@ -70,7 +80,8 @@ def find_pivots(cloud: Cloud, threshold: float) -> Pivots | None:
     if not len(candidates):
         return None
     pivots = Pivots(candidates, np.float32(float(cloud.limit(threshold)) / 4))  # b = τ / 4
-    share, best = _promise(pivots, pivots.reach(cloud, threshold), columns, n)
+    judges = columns[:: max(1, size // _JUDGES)]
+    share, best = _promise(pivots, pivots.reach(cloud, threshold), judges, n)
     return Pivots(candidates[:best], pivots.cover) if share <= _GAIN else None
 
 
@@ -131,14 +142,14 @@ def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> Iterator[
     n, limit, reach = len(cloud), cloud.limit(threshold), pivots.reach(cloud, threshold)
     pivot_of = _cover(cloud, pivots)
     uncovered = np.flatnonzero(pivot_of == len(pivots))
-    order = np.argsort(pivot_of, kind="stable")
+    order = np.argsort(pivot_of, kind="stable").astype(np.int32)
     starts = np.searchsorted(pivot_of[order], np.arange(len(pivots) + 1))
     # Points in the order of their pivots: a pair of covered points is looked at by the earlier.
     columns = cloud.columns[order]
 
     def look(first: int) -> Iterator[Pairs]:
         some = as_rows(pivots.columns[first : first + _PIVOTS_AT_ONCE])
-        reached: list[list[NDArray[np.int64]]] = [[] for _ in range(len(some))]
+        reached: list[list[NDArray[np.int32]]] = [[] for _ in range(len(some))]
         for left in range(starts[first], n, _REACHED_AT_ONCE):
             q, y = near(some, columns[left : left + _REACHED_AT_ONCE], reach)
             cuts = np.searchsorted(q, np.arange(len(some) + 1))
@@ -157,15 +168,16 @@ def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> Iterator[
 
 
 def _members_and_reached(
-    columns: NDArray[np.float32], order: NDArray[np.int64], own: slice,
-    reached: NDArray[np.int64], limit: np.float32,
+    columns: NDArray[np.float32], order: NDArray[np.int32], own: slice,
+    reached: NDArray[np.int32], limit: np.float32,
 ) -> Iterator[Pairs]:  # fmt: skip
-    members = as_rows(columns[own])
-    for left in range(0, len(reached), TILE_COLUMNS):
-        part = reached[left : left + TILE_COLUMNS]
-        for top in range(0, len(members), TILE_COLUMNS):
-            i, j = near(members[top : top + TILE_COLUMNS], columns[part], limit)
-            i, j = i + own.start + top, part[j]
+    for top in range(own.start, own.stop, TILE_ROWS):
+        members = as_rows(columns[top : min(top + TILE_ROWS, own.stop)])
+        for left in range(0, len(reached), TILE_COLUMNS):
+            part = reached[left : left + TILE_COLUMNS]
+            i, j = near(members, columns[part], limit)
+            i += top
+            j = part[j]
             once = (j >= own.stop) | (j > i)
             if once.any():
                 a, b = order[i[once]], order[j[once]]

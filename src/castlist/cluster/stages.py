@@ -11,6 +11,7 @@ one point a cluster. What it finds is a graph whose connected components are ind
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from castlist.cluster.blocks import merge_blocks
 from castlist.cluster.chain import NO_MERGES, Merges, concatenate, merge_graph
 from castlist.cluster.clusters import Clusters, distances_within
-from castlist.cluster.graph import Cloud, Edges, Job, unite
+from castlist.cluster.graph import Cloud, Edges, Job, Pairs, spanning, unite
 from castlist.cluster.pivots import find_pivots, prunable_pairs
 from castlist.cluster.threads import in_threads
 from castlist.errors import CastlistError
@@ -137,9 +138,7 @@ class _Stages:
         apart = np.sort(self.clusters.label[first][self.apart], axis=1)
         self.apart = np.unique(apart, axis=0)
 
-    def _look(
-        self, threshold: float
-    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]] | None, NDArray[np.int64]]:
+    def _look(self, threshold: float) -> tuple[Pairs | None, NDArray[np.int64]]:
         """Find the pairs of clusters that may be within the threshold, and their components.
 
         Pairs are None if there are more than the budget.
@@ -147,25 +146,37 @@ class _Stages:
         n = len(self.clusters)
         cloud = self.cloud.subset(self.clusters.first)
         parent = np.arange(n)
-        left: list[NDArray[np.int32]] | None = [np.empty(0, np.int32)]
-        right = [np.empty(0, np.int32)]
+        pairs: list[Pairs] | None = [(np.empty(0, np.int32), np.empty(0, np.int32))]
         count = looked = 0
+        own = threading.local()
+
+        def look(job: Job) -> tuple[int, list[Pairs]]:
+            found, n_found = [], 0
+            for i, j in job.look():
+                n_found += len(i)
+                if pairs is None:  # nobody will ask for more than what connects
+                    if not hasattr(own, "scratch"):
+                        own.scratch = np.full(n, -1, np.int32)
+                    i, j = spanning(i, j, own.scratch)
+                found.append((i, j))
+            return n_found, found
+
         jobs = prunable_pairs(cloud, threshold, self.pivots)
-        for job, found in in_threads(jobs, lambda job: list(job.look())):
+        for job, (n_found, found) in in_threads(jobs, look):
             for i, j in found:
                 unite(parent, i, j)
-                count += len(i)
-                if left is not None:
-                    left.append(i.astype(np.int32))
-                    right.append(j.astype(np.int32))
-            if count > self.budget:
-                left, right = None, []
+            count += n_found
+            if pairs is not None:
+                pairs = None if count > self.budget else pairs + found
             looked += job.cost
             self._tell(looked, n)
         root = parent[parent]
         while not np.array_equal(root, parent):
             parent, root = root, root[root]
-        return (None if left is None else (np.concatenate(left), np.concatenate(right))), root
+        if pairs is None:
+            return None, root
+        left, right = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+        return (left, right), root
 
     def _edges_that_fit(self, chosen: NDArray[np.int64], threshold: float) -> Edges | None:
         """Find the edges between chosen clusters, as numbers in ``chosen``; None if too many."""

@@ -130,3 +130,13 @@ def test_the_empty_set_works():
     assert len(empty) == 0
     assert empty.overlaps().shape == (0, 2)
     assert empty.mean_features().shape == (0, 4)
+
+
+def test_nobody_is_not_a_person_called_none():
+    tracks = TrackSet.from_faces([1, 2, 3], identity=[None, "joyce", float("nan")])
+    assert tracks.identity.tolist() == ["", "joyce", ""]
+
+
+def test_values_beyond_float32_are_refused():
+    with pytest.raises(InputError, match="face 1 is not finite"):
+        TrackSet.from_faces([1, 2], feature=[[1.0], [1e300]])

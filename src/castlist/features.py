@@ -35,7 +35,8 @@ class Features:
         if base.ndim != 2:
             raise InputError(f"features must be faces × dims, not of shape {base.shape}")
         if base.dtype not in (np.float16, np.float32):
-            base = base.astype(np.float32)
+            with np.errstate(over="ignore"):  # what does not fit is infinite, and refused as such
+                base = base.astype(np.float32)
         self._base = base
         self._rows = rows
 

@@ -101,9 +101,10 @@ class TrackSet:
         if feature is None or isinstance(feature, Features):
             features = feature
         else:
-            features = Features(_finite(np.asarray(feature)))
+            features = Features(np.asarray(feature))
+            _require_finite(features)
         columns = {
-            "identity": _column(identity, (n,), np.str_, ""),
+            "identity": _column(_names(identity), (n,), np.str_, ""),
             "shot": _column(shot, (n,), np.int32, -1),
             "frame": _column(frame, (n,), np.int64, -1),
             "time": _column(time, (n,), np.float64, np.nan),
@@ -275,11 +276,19 @@ def _column(values: ArrayLike | None, shape: tuple[int, ...], dtype: Any, defaul
     return np.asarray(values).astype(dtype)
 
 
-def _finite(features: NDArray[np.floating]) -> NDArray[np.floating]:
-    bad = ~np.isfinite(features)
-    if bad.any():
-        raise InputError(f"the feature of face {int(np.argwhere(bad)[0][0])} is not finite")
-    return features
+def _names(identity: ArrayLike | None) -> ArrayLike | None:
+    """Nobody, as None or NaN, is nobody, and not a person called so."""
+    values = np.asarray(identity)
+    if identity is None or values.dtype != object:
+        return identity
+    return [name if isinstance(name, str) else "" for name in values.tolist()]
+
+
+def _require_finite(features: Features) -> None:
+    for start, block in features.chunks():
+        bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
+        if len(bad):
+            raise InputError(f"the feature of face {start + int(bad[0])} is not finite")
 
 
 def _join_features(parts: Sequence[Features | None]) -> Features | None:

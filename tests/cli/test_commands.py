@@ -128,3 +128,24 @@ def test_features_of_another_describer_are_refused(data, tmp_path):
         "cluster", tmp_path / "v.parquet", "-m", data[0] / "run" / "model.safetensors", code=2
     )
     assert "takes 32-d features of made" in done.stderr
+
+
+def test_lists_of_names(data, tmp_path):
+    names = tmp_path / "names.txt"
+    names.write_text("\ufeffperson 00003\n\n person 00004 \n", encoding="utf-8")
+    from castlist.cli.common import read_names
+    from castlist.errors import InputError
+
+    assert read_names(names) == {"person 00003", "person 00004"}
+    names.write_bytes("Zoë".encode("latin-1"))
+    for bad in (names, tmp_path):
+        with pytest.raises(InputError, match="not a list of names"):
+            read_names(bad)
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path):
+    from castlist import TrackSet
+
+    one = TrackSet.from_faces([1], identity=["x"], video="show[/hd] [red]")
+    write_tracks(tmp_path / "v.parquet", one)
+    assert "show[/hd] [red]" in castlist("stats", tmp_path / "v.parquet").stdout

@@ -46,3 +46,9 @@ def test_it_works_in_a_pipeline():
 def test_something_must_say_when_to_stop():
     with pytest.raises(InputError, match="a model, a threshold or n_clusters"):
         BallClustering().fit([[0.0], [1.0]])
+
+
+def test_rows_of_fit_are_never_strangers():
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(30, 8))
+        assert (BallClustering(n_clusters=5).fit(X).predict(X) >= 0).all()

@@ -115,3 +115,23 @@ def test_pivots_and_all_pairs_give_one_partition(monkeypatch):
     monkeypatch.setattr(pivots_module, "FEW_POINTS", 10**9)
     by_all = complete_linkage(points, 0.4)
     np.testing.assert_array_equal(by_pivots.merges, by_all.merges)
+
+
+def test_a_crowd_nearer_than_float32_can_tell(monkeypatch):
+    monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", 100)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 20_000)
+    rng = np.random.default_rng(0)
+    centre = np.array([1.0, 0.3, 0.2, 0.1])
+    crowd = centre + 1e-6 * rng.normal(size=(400, 4))
+    points = np.vstack([crowd, -centre + 0.1 * rng.normal(size=(150, 4))])
+    for threshold in (1e-12, 0.5):
+        np.testing.assert_array_equal(
+            complete_linkage(points, threshold).labels, scipy_labels(points, threshold)
+        )
+
+
+def test_one_crowd_without_gaps_has_no_pivots(monkeypatch):
+    monkeypatch.setattr(pivots_module, "_MOST_PAIRS", 1000)
+    points = np.random.default_rng(0).normal(size=(20_000, 3))
+    assert find_pivots(Cloud(points), 100.0) is None

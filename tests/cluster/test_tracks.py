@@ -29,3 +29,14 @@ def test_tracks_that_share_a_frame_can_be_kept_apart(crowd):
 def test_something_must_say_when_to_stop(crowd):
     with pytest.raises(InputError, match="a model, a threshold or a number of characters"):
         cluster_tracks(crowd)
+
+
+def test_a_model_of_another_describer_is_refused(crowd):
+    from dataclasses import replace
+
+    from castlist import BallModel
+
+    model = BallModel((1, 2), describer="SFace")
+    assert len(cluster_tracks(crowd, model).labels) == 3  # the tracks do not say
+    with pytest.raises(InputError, match="features of SFace, and the tracks have .* of other"):
+        cluster_tracks(replace(crowd, describer="other"), model)

@@ -125,3 +125,9 @@ def test_the_papers_episodes(authors):
     assert (min(pairs), max(pairs)) == (178, 990)
     widths = tracks[tracks.video < 6].box[:, 2]
     np.testing.assert_allclose(np.percentile(widths, [10, 50, 90]), [38, 90, 124], rtol=0.06)
+
+
+def test_an_episode_without_labels_is_empty(folder):
+    (folder / "ids" / "bbt_s01e02.ids").write_text("CVHCI_TRACKLABELS_V1\n")
+    (folder / "features" / "bbt_s01e02").mkdir()
+    assert len(read_tracks(folder)) == 6

@@ -156,3 +156,45 @@ def test_missing_and_empty_places(tmp_path):
         read_tracks(tmp_path)
     with pytest.raises(InputError, match="nothing to read"):
         read_tracks()
+
+
+def test_values_beyond_the_type_are_refused(tmp_path, tracks):
+    path = tmp_path / "wide.parquet"
+    wide = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0, 1e300, 2.0]), 2)
+    pq.write_table(pa.table({"track": ["a", "bad"], "feature": wide}), path)
+    with pytest.raises(InputError, match="wide.parquet: track 'bad' has a feature that is not"):
+        read_tracks(path)
+    large = TrackSet.from_faces(["a", "bad"], feature=[[1.0], [7e4]], video="v")
+    with pytest.raises(InputError, match="'v', track 'bad' has a feature too large for float16"):
+        write_tracks(tmp_path / "v.parquet", large, half=True)
+    assert not (tmp_path / "v.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["time", "identity", "frame"])
+def test_columns_of_a_strange_type_are_refused(tmp_path, name):
+    path = write_table(tmp_path / "bad.parquet", **{name: pa.array([{"x": 1}] * 3)})
+    with pytest.raises(InputError, match=r"bad.parquet: "):
+        read_tracks(path)
+
+
+def test_a_folder_of_many_files_needs_few_open_at_once(tmp_path):
+    resource = pytest.importorskip("resource")
+    for i in range(80):
+        one = TrackSet.from_faces([1], feature=np.ones((1, 2)), video=f"v{i:03}")
+        write_tracks(tmp_path / f"v{i:03}.parquet", one)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (60, hard))
+    try:
+        assert len(read_tracks(tmp_path)) == 80
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_places_that_cannot_be_written_to(tmp_path, tracks):
+    from castlist import CastlistError
+    from castlist.io.files import replacing
+
+    (tmp_path / "file.txt").write_text("")
+    for bad in (tmp_path, tmp_path / "file.txt" / "x.csv"):
+        with pytest.raises(CastlistError, match="cannot write"), replacing(bad) as partial:
+            partial.write_text("")

@@ -161,3 +161,15 @@ def test_best_epoch_is_scored_by_nmi_of_the_clustering_at_4b(made):
     unseen = made[split_identities(made, 0.2, seed=1).validation]
     labels = complete_linkage(result.model.embed(unseen.mean_features()), result.model.threshold)
     assert result.model.validation["nmi"] == pytest.approx(nmi(unseen.identity, labels.labels))
+
+
+def test_somebody_must_be_left_to_train_on(made):
+    split = split_identities(made, 0.2, seed=1)
+    known, held = made[split.train], made[split.validation]
+    with pytest.raises(InputError, match="two people at least are needed to train on"):
+        train(known, SETTINGS, validation=held, exclude=set(known.identity))
+    with pytest.raises(InputError, match="to train on, and of one to validate on"):
+        train(known, SETTINGS, validation=held, exclude=set(held.identity))
+    other = replace(held, describer="other")
+    with pytest.raises(InputError, match="training features are of made, validation's of other"):
+        train(known, SETTINGS, validation=other)

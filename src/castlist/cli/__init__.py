@@ -16,9 +16,3 @@ def main() -> None:
     except CastlistError as error:
         print(f"castlist: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("castlist: interrupted; what was finished is kept", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:  # `castlist stats … | head`
-        sys.stderr.close()
-        sys.exit(141)

@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as TimeLeftColumn
 from rich.table import Table
+from rich.text import Text
 
+from castlist.errors import InputError
 from castlist.progress import Progress as Report
 
 Data = Annotated[
@@ -62,11 +64,11 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     """Print a table: words to the left, numbers to the right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row))
+        table.add_row(*(Text(f"{v:.4f}" if isinstance(v, float) else str(v)) for v in row))
     # In a file or pipe there is no width to fit into.
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = 10_000
     console.print(table)
@@ -76,4 +78,8 @@ def read_names(path: Path | None) -> frozenset[str]:
     """Read a list of identities, one a line."""
     if path is None:
         return frozenset()
-    return frozenset(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a list of names in UTF-8 ({error})") from error
+    return frozenset(line.strip() for line in lines if line.strip())

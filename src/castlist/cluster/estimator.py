@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -98,11 +99,7 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         height = max(1, 2**24 // len(known))  # 128 MiB of distances at once
         for start in range(0, len(new), height):
             block = new[start : start + height]
-            distances = (
-                np.square(block).sum(axis=1)[:, None]
-                + np.square(known).sum(axis=1)
-                - 2 * block @ known.T
-            )
+            distances = cdist(block, known, "sqeuclidean")
             farthest = np.maximum.reduceat(distances, starts, axis=1)
             nearest = farthest.argmin(axis=1)
             within = farthest[np.arange(len(block)), nearest] <= self.threshold_

@@ -27,6 +27,7 @@ class Job:
 
 #: Sides of a tile of the distance matrix: 8 MiB, small enough to stay near the processor.
 TILE_ROWS, TILE_COLUMNS = 512, 4096
+_COLUMNS_A_JOB = 2**17  # so that a job takes a fraction of a second
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,10 @@ def pairs_within(
     names = None if chosen is None else chosen.astype(np.int32)
     n, limit = len(columns), cloud.limit(threshold)
 
-    def look(top: int) -> Iterator[Pairs]:
+    def look(top: int, begin: int, end: int) -> Iterator[Pairs]:
         rows = as_rows(columns[top : top + TILE_ROWS])
-        for left in range(top, n, TILE_COLUMNS):
-            i, j = near(rows, columns[left : left + TILE_COLUMNS], limit)
+        for left in range(begin, end, TILE_COLUMNS):
+            i, j = near(rows, columns[left : min(left + TILE_COLUMNS, end)], limit)
             i += top
             j += left
             if left < top + TILE_ROWS:
@@ -144,7 +145,9 @@ def pairs_within(
                 yield (i, j) if names is None else (names[i], names[j])
 
     for top in range(0, n, TILE_ROWS):
-        yield Job(partial(look, top), cost=TILE_ROWS * (n - top))
+        for begin in range(top, n, _COLUMNS_A_JOB):
+            end = min(begin + _COLUMNS_A_JOB, n)
+            yield Job(partial(look, top, begin, end), cost=TILE_ROWS * (end - begin))
 
 
 def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.float32) -> Pairs:

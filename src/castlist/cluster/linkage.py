@@ -80,7 +80,8 @@ def complete_linkage(
     """Cluster rows by complete linkage, merging while ℓ ≤ τ.
 
     The partition is that of ``scipy.cluster.hierarchy.linkage(X, "complete", "sqeuclidean")``
-    cut at τ. With a finite threshold, only pairs within it are ever held.
+    cut at τ; where distances are equal to the last digit, one of the partitions that the greedy
+    rule allows, always the same. With a finite threshold, only pairs within it are ever held.
 
     Parameters
     ----------

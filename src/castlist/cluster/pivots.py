@@ -31,6 +31,7 @@ FEW_POINTS = 16_384
 _SAMPLE = 65_536  # points in which balls are looked for, at most
 _JUDGES = 16_384  # of these, how many say what the pivots promise
 _SAMPLE_SHARE = 10  # … and at most one in so many, so that looking costs little
+_MOST_PAIRS = 2**25  # near pairs of the sample
 _GAIN = 0.7  # pivots are used if they promise less than this part of all pairs
 _PIVOTS_AT_ONCE = 16
 _REACHED_AT_ONCE = 65_536
@@ -89,10 +90,12 @@ def _middles(columns: NDArray[np.float32], limit: np.float32) -> NDArray[np.floa
     """Group a sample around its most crowded points; the means of the groups, largest first."""
     n, dim = len(columns), columns.shape[1] - 2
     lists: list[Pairs] = []
-    for start in range(0, n, TILE_COLUMNS):
-        rows = as_rows(columns[start : start + TILE_COLUMNS])
+    for start in range(0, n, TILE_ROWS):
+        rows = as_rows(columns[start : start + TILE_ROWS])
         i, j = near(rows, columns, limit)
         lists.append((i + start, j))
+        if sum(len(one) for one, _ in lists) > _MOST_PAIRS:  # one crowd, no gaps to make use of
+            return np.empty((0, dim + 2), np.float32)
     i, j = (np.concatenate(part) for part in zip(*lists, strict=True))
     starts = np.searchsorted(i, np.arange(n + 1))
     free = np.ones(n, bool)

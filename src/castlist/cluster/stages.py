@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from castlist.cluster.blocks import merge_blocks
 from castlist.cluster.chain import NO_MERGES, Merges, concatenate, merge_graph
 from castlist.cluster.clusters import Clusters, distances_within
 from castlist.cluster.graph import Cloud, Edges, Job, Pairs, spanning, unite
 from castlist.cluster.pivots import find_pivots, prunable_pairs
-from castlist.cluster.threads import in_threads
+from castlist.cluster.threads import in_threads, interruptible
 from castlist.errors import CastlistError
 from castlist.progress import Progress, silent
 
@@ -92,13 +93,12 @@ class _Stages:
 
     def merge_up_to(self, threshold: float) -> None:
         """Make every merge within the threshold."""
-        chosen = np.arange(len(self.clusters))
         pairs, component = self._look(threshold)
         if pairs is not None:
             parts = (slice(at, at + _PAIRS_A_JOB) for at in range(0, len(pairs[0]), _PAIRS_A_JOB))
             found = in_threads(parts, lambda s: self._measure(pairs[0][s], pairs[1][s], threshold))
             edges = Edges.concatenate([measured for _, measured in found])
-            self._apply(merge_graph(edges, len(chosen)))
+            self._apply(interruptible(merge_graph, edges, len(self.clusters)))
             return
         members = np.argsort(component, kind="stable")
         cuts = np.flatnonzero(np.diff(component[members], prepend=-1, append=len(members)))
@@ -117,7 +117,7 @@ class _Stages:
             chosen = np.unique(self.clusters.label[points])
             stop = self.affordable(chosen, threshold)
             if stop <= reached:  # the estimate counts pairs that are near but cannot merge
-                stop = min(1.1 * reached, threshold)
+                stop = min(1.1 * reached, threshold) if reached else threshold
             while (edges := self._edges_that_fit(chosen, stop)) is None:
                 if not reached < (reached + stop) / 2 < stop:
                     raise CastlistError(
@@ -125,7 +125,7 @@ class _Stages:
                         "last digit, too many for memory; add a little noise, or thin the points"
                     )
                 stop = (reached + stop) / 2
-            kept, gone, height = merge_graph(edges, len(chosen))
+            kept, gone, height = interruptible(merge_graph, edges, len(chosen))
             self._apply((chosen[kept], chosen[gone], height))
             reached = stop
 
@@ -154,7 +154,7 @@ class _Stages:
             found, n_found = [], 0
             for i, j in job.look():
                 n_found += len(i)
-                if pairs is None:  # nobody will ask for more than what connects
+                if pairs is None or n_found > self.budget:  # only what connects matters then
                     if not hasattr(own, "scratch"):
                         own.scratch = np.full(n, -1, np.int32)
                     i, j = spanning(i, j, own.scratch)
@@ -182,10 +182,13 @@ class _Stages:
         """Find the edges between chosen clusters, as numbers in ``chosen``; None if too many."""
 
         def look(job: Job) -> list[Edges]:
-            measured = []
+            measured, n_found = [], 0
             for i, j in job.look():
                 edges = self._measure(chosen[i], chosen[j], threshold)
                 measured.append(edges.renumbered(chosen))
+                n_found += len(edges)
+                if n_found > self.budget:
+                    break
             return measured
 
         cloud = self.cloud.subset(self.clusters.first[chosen])
@@ -240,17 +243,14 @@ class _Stages:
         n = len(chosen)
         if n * (n - 1) // 2 <= self.budget:
             return threshold
-        cloud = self.cloud.subset(self.clusters.first[chosen])
         rng = np.random.default_rng(0)
         some = np.sort(rng.choice(n, min(n, 256), replace=False))
-        others = np.sort(rng.choice(n, min(n, 32_768), replace=False))
-        entries = cloud.rows(some) @ cloud.columns[others].T
-        entries = entries[some[:, None] != others]
+        others = np.sort(rng.choice(n, min(n, 4096), replace=False))
+        first = self.clusters.first[chosen]
+        distances = cdist(self.points[first[some]], self.points[first[others]], "sqeuclidean")
+        distances = distances[some[:, None] != others]
         allowed = self.budget / (n * (n - 1) / 2) / 2  # half, because it is a guess
-        if (entries <= cloud.limit(threshold)).mean() <= allowed:
-            return threshold
-        entry = max(float(np.quantile(entries, allowed)), 0.0)
-        return min(entry / cloud.unit**2, threshold)
+        return min(float(np.quantile(distances, allowed)), threshold)
 
 
 def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,8 @@ from castlist.tracks import TrackSet
 class Embeds(Protocol):
     """What clustering needs of a model; ``BallModel`` is one."""
 
+    describer: str
+
     @property
     def threshold(self) -> float:
         """τ = 4b."""
@@ -26,6 +28,12 @@ class Embeds(Protocol):
 
 def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.float32]:
     """Return one embedding a track: of its mean feature, or without a model that feature itself."""
+    known = {tracks.describer, "" if model is None else model.describer} - {""}
+    if len(known) > 1 and model is not None:
+        raise InputError(
+            f"this model takes features of {model.describer}, and the tracks have features of "
+            f"{tracks.describer}"
+        )
     means = tracks.mean_features()
     return means if model is None else model.embed(means)
 

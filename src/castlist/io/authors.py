@@ -83,13 +83,13 @@ def read_facetracks(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     try:
         records = loadmat(path)["FaceTracks"].ravel()
         missing = set(_MAT_FIELDS) - set(records.dtype.names or ())
+        numbers = [] if missing else [str(int(one["trackerId"].item())) for one in records]
     except Exception as error:  # loadmat raises whatever its parser stumbles on
         raise InputError(f"{path}: not a whole facetracks.mat ({error})") from error
     if missing:
         raise InputError(f"{path}: FaceTracks has no field {sorted(missing)[0]!r}")
     tracks: dict[str, dict[str, NDArray[Any]]] = {}
-    for record in records:
-        track = str(int(record["trackerId"].item()))
+    for track, record in zip(numbers, records, strict=True):
         if track in tracks:
             raise InputError(f"{path}: track {track!r} is there twice")
         columns = {name: record[name].ravel() for name in _MAT_FIELDS[1:]}
@@ -186,7 +186,8 @@ def _feature_shapes(folder: Path, names: dict[str, str]) -> dict[str, tuple[int,
 
 
 def _load_features(path: Path, track: str) -> NDArray[np.floating]:
-    matrix = _load(path)
+    with np.errstate(over="ignore"):
+        matrix = _load(path).astype(np.float32)
     if not np.isfinite(matrix).all():
         raise InputError(f"{path}: track {track!r} has a feature that is not finite")
     return matrix

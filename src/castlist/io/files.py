@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from castlist.errors import CastlistError
@@ -13,6 +13,8 @@ from castlist.errors import CastlistError
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` to write to; it takes its place if all went well."""
+    if not path.name or path.is_dir():
+        raise CastlistError(f"cannot write {path}: it is a folder, and a file is wanted")
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -21,4 +23,5 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)

@@ -101,7 +101,13 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
             rows = light.slice(start, _FACES_A_ROW_GROUP)
             if features is not None:
                 faces = np.arange(start, start + len(rows))
-                block = features.take(faces).astype(dtype, copy=False)
+                with np.errstate(over="ignore"):
+                    block = features.take(faces).astype(dtype, copy=False)
+                if not np.isfinite(block).all():
+                    face = start + int(np.argwhere(~np.isfinite(block))[0][0])
+                    raise InputError(
+                        f"{tracks.name(int(track[face]))} has a feature too large for {dtype}"
+                    )
                 values = pa.array(block.ravel(), value_type)
                 rows = rows.append_column(
                     schema.field("feature"),
@@ -112,12 +118,20 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
 
 def open_parquet(path: Path) -> Source:
     """Open the Parquet file of one video: light columns are read, features are not."""
+    with _file(path) as file:
+        return _open(path, file)
+
+
+def _file(path: Path) -> pq.ParquetFile:
     try:
         # A page of a damaged file is found by its checksum, not by odd numbers later.
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-        schema = file.schema_arrow
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a whole Parquet file ({_first_line(error)})") from error
+
+
+def _open(path: Path, file: pq.ParquetFile) -> Source:
+    schema = file.schema_arrow
     if missing := [name for name in _COLUMNS[:1] if name not in schema.names]:
         raise InputError(f"{path}: no column {missing[0]!r}; castlist writes {', '.join(_COLUMNS)}")
     dim = 0
@@ -138,7 +152,7 @@ def open_parquet(path: Path) -> Source:
         n_faces=len(table),
         dim=dim,
         dtype=dtype,
-        blocks=lambda: _feature_blocks(path, file, table, dim),
+        blocks=lambda: _feature_blocks(path, table, dim, dtype),
         build=lambda features: _to_tracks(path, table, about, features),
     )
 
@@ -171,13 +185,16 @@ def _read(
 
 
 def _feature_blocks(
-    path: Path, file: pq.ParquetFile, table: pa.Table, dim: int
+    path: Path, table: pa.Table, dim: int, dtype: np.dtype[np.floating]
 ) -> Iterator[NDArray[np.floating]]:
     start = 0
+    file = _file(path)
     for group in range(file.num_row_groups):
         for chunk in _read(path, file, ["feature"], group)["feature"].chunks:
             values = chunk.flatten()
             block = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
+            with np.errstate(over="ignore"):  # what does not fit is found below
+                block = block.astype(dtype, copy=False)
             if values.null_count or len(block) != len(chunk):
                 track = table["track"][start].as_py()
                 raise InputError(f"{path}: track {str(track)!r} or a later one lacks a feature")
@@ -212,8 +229,8 @@ def _to_tracks(
             describer=str(about.get("describer", "")),
             **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
         )
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from error
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        raise InputError(f"{path}: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

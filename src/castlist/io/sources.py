@@ -43,7 +43,7 @@ def assemble(sources: Sequence[Source]) -> TrackSet:
     described = [source for source in sources if source.dim]
     first = described[0] if described else None
     for source in sources:
-        if first and source.dim != first.dim:
+        if first and source.n_faces and source.dim != first.dim:
             raise InputError(
                 f"features of different dimensions: {first.path} has {first.dim}, "
                 f"{source.path} has {source.dim or 'none'}"

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from castlist._version import __version__
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.learn.model import BallModel
 
@@ -93,7 +93,10 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
     """Write tensors and JSON metadata to one safetensors file, whole or not at all."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with replacing(path) as partial:
-        save_file(plain, partial, metadata={"format": "pt", _METADATA: json.dumps(about)})
+        try:
+            save_file(plain, partial, metadata={"format": "pt", _METADATA: json.dumps(about)})
+        except SafetensorError as error:
+            raise CastlistError(f"cannot write {path}: {_short(error)}") from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -74,8 +74,10 @@ def train(
         split = split_identities(tracks, settings.validation, settings.seed, exclude)
         tracks, validation = tracks[split.train], tracks[split.validation]
     else:
-        kept = tracks.labelled & ~np.isin(tracks.identity, sorted(exclude))
-        tracks, validation = tracks[kept], validation[validation.labelled]
+        tracks, validation = (
+            one[one.labelled & ~np.isin(one.identity, sorted(exclude))]
+            for one in (tracks, validation)
+        )
         _require_disjoint(tracks, validation)
     trainer = _Trainer(tracks, validation, settings)
     folder = Run.open(Path(run), trainer.fingerprint(), restart) if run is not None else None
@@ -120,8 +122,16 @@ class _Trainer:
         self.tracks = tracks
         self.settings = settings
         features = tracks.require_features()
-        if not len(validation):
-            raise InputError("no labelled track to validate on")
+        if len(np.unique(tracks.identity)) < 2 or not len(validation):
+            raise InputError(
+                "labelled tracks of two people at least are needed to train on, and of one to "
+                "validate on; are the tracks labelled, and not all of them excluded?"
+            )
+        if tracks.describer and validation.describer not in ("", tracks.describer):
+            raise InputError(
+                f"training features are of {tracks.describer}, validation's of "
+                f"{validation.describer}"
+            )
         if validation.require_features().dim != features.dim:
             raise InputError("training and validation features have different dimensions")
         self.labels = np.unique(tracks.identity, return_inverse=True)[1]

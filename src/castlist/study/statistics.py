@@ -43,7 +43,8 @@ def statistics(tracks: TrackSet, name: str = "") -> Statistics:
     """Count the characters and tracks of a labelled set; tracks with no label do not count."""
     tracks = tracks[tracks.labelled]
     if not len(tracks):
-        raise InputError("no track has an identity: these statistics need labels")
+        of = f" of {name}" if name else ""
+        raise InputError(f"no track{of} has an identity: these statistics need labels")
     background = tracks.background
     return Statistics(
         name=name,

@@ -163,16 +163,20 @@ def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.floa
 
 
 @njit(cache=True, nogil=True)
+def _root(parent, node):  # type: ignore[no-untyped-def]
+    """Climb to the root of a node's tree, and halve the way for who comes next."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@njit(cache=True, nogil=True)
 def unite(parent, left, right):  # type: ignore[no-untyped-def]
     """Note in a union-find forest that pairs of nodes are connected; roots are smallest nodes."""
     for k in range(len(left)):
         a, b = left[k], right[k]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
+        a, b = _root(parent, a), _root(parent, b)
         if a < b:
             parent[b] = a
         elif b < a:
@@ -192,12 +196,7 @@ def spanning(left, right, scratch):  # type: ignore[no-untyped-def]
             scratch[a] = a
         if scratch[b] < 0:
             scratch[b] = b
-        while scratch[a] != a:
-            scratch[a] = scratch[scratch[a]]
-            a = scratch[a]
-        while scratch[b] != b:
-            scratch[b] = scratch[scratch[b]]
-            b = scratch[b]
+        a, b = _root(scratch, a), _root(scratch, b)
         chosen[k] = a != b
         scratch[b] = a
     for k in range(len(left)):

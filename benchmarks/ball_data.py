@@ -36,6 +36,33 @@ def ball_points(n: int, b: float, seed: int = 0) -> tuple[NDArray[np.float32], N
     return points[shuffled], identity[shuffled]
 
 
+def one_ball(n: int, b: float, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return points of one character, all within its ball: every pair is within 4b."""
+    rng = np.random.default_rng(seed)
+    centre, step = _unit(rng.normal(size=(1, DIM))), _unit(rng.normal(size=(n, DIM)))
+    points = _on_sphere(centre, step, np.sqrt(b * rng.random(n)))
+    return points.astype(np.float32), np.zeros(n, np.int64)
+
+
+def chain(n: int, b: float, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return near-duplicates, each a little further along a great circle."""
+    rng = np.random.default_rng(seed)
+    angle = 1e-4 * np.arange(n)
+    points = np.zeros((n, DIM))
+    points[:, 0], points[:, 1] = np.cos(angle), np.sin(angle)
+    points += 1e-5 * rng.normal(size=points.shape)
+    return rng.permutation(points).astype(np.float32), np.zeros(n, np.int64)
+
+
+def no_balls(n: int, b: float, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return points uniform on the sphere: no gaps, nothing to prune."""
+    points = _unit(np.random.default_rng(seed).normal(size=(n, DIM)))
+    return points.astype(np.float32), np.zeros(n, np.int64)
+
+
+SHAPES = {"balls": ball_points, "one ball": one_ball, "chain": chain, "no balls": no_balls}
+
+
 def _on_sphere(
     centre: NDArray[np.float64], step: NDArray[np.float64], radius: NDArray[np.float64]
 ) -> NDArray[np.float64]:

@@ -53,17 +53,21 @@ class Clusters:
         return Clusters.of(numbers[into][self.label])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+#: Let the compiler sum in any order, or it adds one number at a time.
+SUMS = {"reassoc", "nsz", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def distance_within(points, order, starts, left, right, threshold):  # type: ignore[no-untyped-def]
     """Largest squared distance of two clusters, in float64; infinite if above the threshold."""
     longest = 0.0
-    for a in range(starts[left], starts[left + 1]):
-        x = points[order[a]]
-        for c in range(starts[right], starts[right + 1]):
-            y = points[order[c]]
+    for i in range(starts[left], starts[left + 1]):
+        a = order[i]
+        for j in range(starts[right], starts[right + 1]):
+            c = order[j]
             total = 0.0
-            for d in range(len(x)):
-                difference = np.float64(x[d]) - np.float64(y[d])
+            for d in range(points.shape[1]):  # no slices: counting references would take longer
+                difference = np.float64(points[a, d]) - np.float64(points[c, d])
                 total += difference * difference
             if total > threshold:
                 return np.inf

@@ -21,14 +21,15 @@ class Features:
     """Chosen rows of a feature matrix, read only when asked for.
 
     Slicing a TrackSet chooses other rows of the same matrix; nothing is copied until
-    :meth:`take` or :meth:`chunks` reads values, always as float32.
+    :meth:`take` or :meth:`chunks` reads values, always as float32. A face that was not described
+    has no row, and reads as NaN.
 
     Parameters
     ----------
     base : ndarray of shape (rows, dim), float16 or float32
         The matrix, in memory or memory-mapped.
     rows : ndarray of int, optional
-        The row of each face; all rows in order if not given.
+        The row of each face, -1 for none; all rows in order if not given.
     """
 
     def __init__(self, base: NDArray[np.floating], rows: NDArray[np.int64] | None = None) -> None:
@@ -47,9 +48,21 @@ class Features:
             raise InputError(f"features of different dimensions: {', '.join(map(str, dims))}")
         if all(part._base is parts[0]._base for part in parts):
             return cls(parts[0]._base, np.concatenate([part.rows for part in parts]))
-        blocks = (block for part in parts for _, block in part.chunks())
+        described = np.concatenate([part.described for part in parts])
+        blocks = (
+            block
+            for part in parts
+            for _, block in part.select(np.flatnonzero(part.described)).chunks()
+        )
         dtype = np.result_type(*(part.dtype for part in parts))
-        return cls(gather(blocks, sum(map(len, parts)), dims[0], dtype))
+        return cls.of_described(gather(blocks, int(described.sum()), dims[0], dtype), described)
+
+    @classmethod
+    def of_described(
+        cls, base: NDArray[np.floating], described: NDArray[np.bool_], start: int = 0
+    ) -> Features:
+        """Give the described faces the rows of a matrix, in order from ``start``."""
+        return cls(base, np.where(described, start + np.cumsum(described) - 1, -1))
 
     def __len__(self) -> int:
         return len(self._base) if self._rows is None else len(self._rows)
@@ -58,6 +71,11 @@ class Features:
     def rows(self) -> NDArray[np.int64]:
         """The matrix row of each face."""
         return np.arange(len(self._base)) if self._rows is None else self._rows
+
+    @property
+    def described(self) -> NDArray[np.bool_]:
+        """Which faces have a feature."""
+        return np.ones(len(self), bool) if self._rows is None else self._rows >= 0
 
     @property
     def dim(self) -> int:
@@ -83,6 +101,11 @@ class Features:
         """Read the features of the given faces, as float32."""
         faces = np.asarray(faces)
         rows = faces if self._rows is None else self._rows[faces]
+        if len(rows) and rows.min() < 0:
+            values = np.full((len(rows), self.dim), np.nan, np.float32)
+            there = rows >= 0
+            values[there] = Features(self._base).take(rows[there])
+            return values
         if not self.on_disk:
             return np.asarray(self._base[rows], dtype=np.float32)
         values = np.empty((len(rows), self.dim), np.float32)

@@ -43,7 +43,7 @@ class TrackSet:
     box : ndarray of float32, shape (n_faces, 4)
         x, y, width, height in pixels; NaN where not known.
     features : Features or None
-        The describer's vector of each face.
+        The describer's vector of each face. A scan describes only the best faces of a track.
     describer : str
         Name of the base CNN the features come from.
     """
@@ -243,7 +243,23 @@ class TrackSet:
 
     def mean_features(self) -> NDArray[np.float32]:
         """Average the features of each track (paper, sec. 4: how a track is seen at test time)."""
-        return self.require_features().means(self.offsets)
+        tracks = self.described()
+        return tracks.require_features().means(tracks.offsets)
+
+    def described(self) -> TrackSet:
+        """Return the same tracks with only those of their faces that have a feature."""
+        described = self.require_features().described
+        if described.all():
+            return self
+        faces = np.flatnonzero(described)
+        counts = np.bincount(self.track_of_face[faces], minlength=len(self))
+        without = np.flatnonzero(counts == 0)
+        if len(without):
+            raise InputError(f"{self.name(int(without[0]))}: no face of it has a feature")
+        columns = {name: getattr(self, name)[faces] for name in ("frame", "time", "box", "score")}
+        features = self.require_features().select(faces)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        return replace(self, offsets=offsets, features=features, **columns)
 
     def overlaps(self) -> NDArray[np.int64]:
         """Find the pairs of tracks that share a frame of a video, as rows (i, j) with i < j.
@@ -285,10 +301,12 @@ def _names(identity: ArrayLike | None) -> ArrayLike | None:
 
 
 def _require_finite(features: Features) -> None:
-    for start, block in features.chunks():
+    faces = np.flatnonzero(features.described)
+    for start, block in features.select(faces).chunks():
         bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
         if len(bad):
-            raise InputError(f"the feature of face {start + int(bad[0])} is not finite")
+            face = int(faces[start + bad[0]])
+            raise InputError(f"the feature of face {face} is not finite")
 
 
 def _join_features(parts: Sequence[Features | None]) -> Features | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from castlist import InputError, TrackSet, read_tracks, write_tracks
+from castlist import Features, InputError, TrackSet, read_tracks, write_tracks
 
 COLUMNS = ("ids", "identity", "shot", "offsets", "frame", "time", "box", "score")
 
@@ -22,6 +24,36 @@ def test_what_is_written_is_read(tmp_path, tracks, monkeypatch, in_memory):
     assert back.features.on_disk == (in_memory == 0)
     np.testing.assert_array_equal(np.asarray(back.features), np.asarray(tracks.features))
     assert (back.videos, back.describer) == (("film",), "test")
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_faces_that_were_not_described_have_no_feature(tmp_path, half):
+    some = np.array([True, False, False, True, False, True])
+    values = np.arange(12, dtype=np.float32).reshape(6, 2)
+    tracks = TrackSet.from_faces(
+        ["b", "b", "b", "a", "a", "c"], frame=range(6), video="film",
+        feature=Features(values, np.where(some, np.arange(6), -1)),
+    )  # fmt: skip
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks, half=half)
+    assert pd.read_parquet(path).feature.isna().tolist() == (~some).tolist()
+    other = TrackSet.from_faces(["x", "y"], feature=np.ones((2, 2)), video="other")
+    write_tracks(tmp_path / "other.parquet", other)
+    back = read_tracks(tmp_path)
+    np.testing.assert_array_equal(back.features.described, [*some, True, True])
+    np.testing.assert_array_equal(back.mean_features(), [*values[some], [1, 1], [1, 1]])
+    described = back.described()
+    assert described.face_counts.tolist() == [1, 1, 1, 1, 1]
+    assert described.frame[:3].tolist() == [0, 3, 5]
+    assert back.n_faces == 8  # all faces still say when a track was seen
+    joined = TrackSet.join([tracks, other])
+    np.testing.assert_array_equal(joined.mean_features(), back.mean_features())
+
+
+def test_a_track_with_no_feature_at_all_is_named(tracks):
+    rows = np.array([0, 1, 2, -1, -1, 3])
+    half_done = replace(tracks, features=Features(np.asarray(tracks.features), rows))
+    with pytest.raises(InputError, match="track 'a': no face of it has a feature"):
+        half_done.mean_features()
 
 
 def test_half_precision_halves_the_features(tmp_path, tracks):

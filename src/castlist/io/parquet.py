@@ -23,7 +23,7 @@ SUFFIX = ".parquet"
 FORMAT = 1
 _FACES_A_ROW_GROUP = 8192
 _METADATA = b"castlist"
-_COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score")
+_COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score", "described")
 
 
 def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> list[Path]:
@@ -72,6 +72,10 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
         **{name: tracks.box[:, i] for i, name in enumerate("xywh")},
         "score": tracks.score,
     }
+    features = tracks.features
+    some = features is not None and not features.described.all()
+    if features is not None and some:
+        columns["described"] = features.described
     about = {
         "format": FORMAT,
         "castlist": __version__,
@@ -80,7 +84,6 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
     }
     light = pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(about)})
     schema = light.schema
-    features = tracks.features
     if features is not None:
         dtype = np.dtype(np.float16) if half else features.dtype
         value_type = pa.from_numpy_dtype(dtype)
@@ -103,15 +106,18 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
                 faces = np.arange(start, start + len(rows))
                 with np.errstate(over="ignore"):
                     block = features.take(faces).astype(dtype, copy=False)
-                if not np.isfinite(block).all():
-                    face = start + int(np.argwhere(~np.isfinite(block))[0][0])
+                there = features.described[faces] if some else np.ones(len(faces), bool)
+                if not np.isfinite(block[there]).all():
+                    face = start + int(np.argwhere(there & ~np.isfinite(block).all(axis=1))[0][0])
                     raise InputError(
                         f"{tracks.name(int(track[face]))} has a feature too large for {dtype}"
                     )
                 values = pa.array(block.ravel(), value_type)
                 rows = rows.append_column(
                     schema.field("feature"),
-                    pa.FixedSizeListArray.from_arrays(values, features.dim),
+                    pa.FixedSizeListArray.from_arrays(
+                        values, features.dim, mask=pa.array(~there) if some else None
+                    ),
                 )
             writer.write_table(rows)
 
@@ -147,14 +153,25 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
             dtype = np.dtype(np.float16)
     about = _about(path, schema)
     table = _read(path, file, [name for name in _COLUMNS if name in schema.names])
+    described = _described(path, table) if dim else None
     return Source(
         path=path,
         n_faces=len(table),
         dim=dim,
         dtype=dtype,
-        blocks=lambda: _feature_blocks(path, table, dim, dtype),
+        blocks=lambda: _feature_blocks(path, table, dim, dtype, described),
         build=lambda features: _to_tracks(path, table, about, features),
+        described=described,
     )
+
+
+def _described(path: Path, table: pa.Table) -> NDArray[np.bool_] | None:
+    if "described" not in table.column_names:
+        return None
+    column = table["described"]
+    if column.null_count or not pa.types.is_boolean(column.type):
+        raise InputError(f"{path}: column 'described' must be true or false for every face")
+    return np.asarray(column.to_numpy(), bool)
 
 
 def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
@@ -185,24 +202,29 @@ def _read(
 
 
 def _feature_blocks(
-    path: Path, table: pa.Table, dim: int, dtype: np.dtype[np.floating]
-) -> Iterator[NDArray[np.floating]]:
+    path: Path, table: pa.Table, dim: int, dtype: np.dtype[np.floating],
+    described: NDArray[np.bool_] | None,
+) -> Iterator[NDArray[np.floating]]:  # fmt: skip
     start = 0
     file = _file(path)
     for group in range(file.num_row_groups):
         for chunk in _read(path, file, ["feature"], group)["feature"].chunks:
+            faces = np.arange(start, start + len(chunk))
+            start += len(chunk)
+            if described is not None:
+                chunk = chunk.filter(pa.array(described[faces]))
+                faces = faces[described[faces]]
             values = chunk.flatten()
             block = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
             with np.errstate(over="ignore"):  # what does not fit is found below
                 block = block.astype(dtype, copy=False)
             if values.null_count or len(block) != len(chunk):
-                track = table["track"][start].as_py()
+                track = table["track"][int(faces[0])].as_py()
                 raise InputError(f"{path}: track {str(track)!r} or a later one lacks a feature")
             bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
             if len(bad):
-                track = table["track"][start + int(bad[0])].as_py()
+                track = table["track"][int(faces[bad[0]])].as_py()
                 raise InputError(f"{path}: track {str(track)!r} has a feature that is not finite")
-            start += len(block)
             yield block
 
 

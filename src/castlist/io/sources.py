@@ -28,6 +28,8 @@ class Source:
         Reads the features, block after block, each checked to be finite.
     build : callable
         Makes the TrackSet of this video around its features.
+    described : ndarray of bool, optional
+        Which faces have a feature in the blocks; all if not given.
     """
 
     path: Path
@@ -36,6 +38,12 @@ class Source:
     dtype: np.dtype[np.floating]
     blocks: Callable[[], Iterator[NDArray[np.floating]]]
     build: Callable[[Features | None], TrackSet]
+    described: NDArray[np.bool_] | None = None
+
+    @property
+    def n_described(self) -> int:
+        """Number of features in the blocks."""
+        return self.n_faces if self.described is None else int(self.described.sum())
 
 
 def assemble(sources: Sequence[Source]) -> TrackSet:
@@ -52,14 +60,20 @@ def assemble(sources: Sequence[Source]) -> TrackSet:
         return TrackSet.join([source.build(None) for source in sources])
     matrix = gather(
         (block for source in described for block in source.blocks()),
-        sum(source.n_faces for source in described),
+        sum(source.n_described for source in described),
         first.dim,
         np.result_type(*(source.dtype for source in described)),
     )
-    ends = np.cumsum([source.n_faces for source in sources])
+    starts = np.cumsum([0, *(source.n_described for source in sources)])
     return TrackSet.join(
         [
-            source.build(Features(matrix, np.arange(end - source.n_faces, end)))
-            for source, end in zip(sources, ends, strict=True)
+            source.build(_rows(matrix, source, int(at)))
+            for source, at in zip(sources, starts, strict=False)
         ]
     )
+
+
+def _rows(matrix: NDArray[np.floating], source: Source, start: int) -> Features:
+    if source.described is None:
+        return Features(matrix, np.arange(start, start + source.n_faces))
+    return Features.of_described(matrix, source.described, start)

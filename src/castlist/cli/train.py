@@ -47,6 +47,18 @@ def train(
     normalise: Annotated[
         bool, typer.Option(help="Embeddings on the unit sphere.")
     ] = TrainSettings.normalise,
+    standardise: Annotated[
+        bool, typer.Option(help="Features to mean 0 and scale 1 over the training set.")
+    ] = TrainSettings.standardise,
+    residual: Annotated[
+        bool, typer.Option(help="Add the MLP's output to its input, and start as the identity.")
+    ] = TrainSettings.residual,
+    b_hat: Annotated[float, typer.Option(help="Where b̂ starts; b = softplus(b̂).")] = (
+        TrainSettings.b_hat
+    ),
+    operating: Annotated[
+        bool, typer.Option(help="Choose τ on validation and use it instead of 4b.")
+    ] = False,
     freeze_b: Annotated[
         int, typer.Option(min=0, help="Epochs before b̂ is trained.")
     ] = TrainSettings.freeze_b,
@@ -74,7 +86,8 @@ def train(
     settings = TrainSettings(
         hidden=_widths(hidden), embedding=embedding, normalise=normalise, alpha=alpha,
         epsilon=epsilon, batch=batch, epochs=epochs, rate=rate, freeze_b=freeze_b, rate_b=rate_b,
-        validation=fraction, seed=seed,
+        validation=fraction, seed=seed, residual=residual, b_hat=b_hat, standardise=standardise,
+        operating=operating,
     )  # fmt: skip
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
@@ -93,11 +106,13 @@ def train(
             {"model": str(out / MODEL), "threshold": result.model.threshold, "validation": best}
         )
         return
-    print_table(
-        ["validation", "epoch", "b", "τ = 4b", "#Ch", "#Cl", "NMI", "WCP"],
-        [["", best["epoch"], best["b"], result.model.threshold, best["n_characters"],
-          best["n_clusters"], best["nmi"], best["wcp"]]],
-    )  # fmt: skip
+    rows = [["at 4b", best["epoch"], best["b"], 4 * best["b"], best["n_characters"],
+             best["n_clusters"], best["nmi"], best["wcp"]]]  # fmt: skip
+    if operating:
+        found = [best[f"operating_{name}"] for name in ("clusters", "nmi", "wcp")]
+        rows.append(["operating", best["epoch"], best["b"], best["operating"],
+                     best["n_characters"], *found])  # fmt: skip
+    print_table(["validation", "epoch", "b", "τ", "#Ch", "#Cl", "NMI", "WCP"], rows)
     typer.echo(f"\n{out / MODEL}")
 
 

@@ -44,6 +44,8 @@ def cluster_tracks(
     *,
     threshold: float | None = None,
     n_clusters: int | None = None,
+    at_least: int | None = None,
+    at_most: int | None = None,
     overlaps: bool = False,
     progress: Progress = silent,
 ) -> Linkage:
@@ -59,6 +61,8 @@ def cluster_tracks(
         τ, instead of the model's.
     n_clusters : int, optional
         Make this many characters instead.
+    at_least, at_most : int, optional
+        Bounds of the number of characters: where τ makes fewer or more, another cut is made.
     overlaps : bool
         Keep tracks that share a frame apart. The paper does not.
     progress : callable
@@ -68,10 +72,17 @@ def cluster_tracks(
         if model is None:
             raise InputError("give a model, a threshold or a number of characters")
         threshold = model.threshold
-    return complete_linkage(
-        embed_tracks(tracks, model),
-        threshold,
-        n_clusters=n_clusters,
-        cannot_link=tracks.overlaps() if overlaps else None,
-        progress=progress,
-    )
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise InputError(f"at least {at_least} and at most {at_most} characters cannot be")
+    points = embed_tracks(tracks, model)
+    apart = tracks.overlaps() if overlaps else None
+
+    def link(tau: float | None, count: int | None) -> Linkage:
+        return complete_linkage(points, tau, n_clusters=count, cannot_link=apart, progress=progress)
+
+    made = link(threshold, n_clusters)
+    if at_least is not None and made.n_clusters < min(at_least, len(tracks)):
+        return link(None, min(at_least, len(tracks)))
+    if at_most is not None and made.n_clusters > at_most:
+        return link(None, at_most)
+    return made

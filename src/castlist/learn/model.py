@@ -26,11 +26,16 @@ class BallModel(nn.Module):
         Put embeddings on the unit sphere.
     b_hat : float
         Where b̂ starts; b = softplus(b̂).
+    residual : bool
+        Add the MLP's output to its (standardised) input, and start as the identity: for features
+        that keep people apart already. The paper's MLP starts at random.
     describer : str
         Name of the base CNN whose features it takes.
 
     Attributes
     ----------
+    operating : float or None
+        A τ chosen on validation, used instead of 4b.
     mean, scale : Tensor
         Features are standardised by these first; 0 and 1 until :meth:`standardise_by` is called.
     settings, validation : dict
@@ -46,19 +51,29 @@ class BallModel(nn.Module):
         *,
         normalise: bool = True,
         b_hat: float = TrainSettings.b_hat,
+        residual: bool = False,
         describer: str = "",
     ) -> None:
         super().__init__()
         self.dims = tuple(int(d) for d in dims)
         if len(self.dims) < 2 or min(self.dims) < 1:
             raise InputError(f"dims must be two or more positive numbers, not {list(dims)}")
+        if residual and self.dims[0] != self.dims[-1]:
+            raise InputError(
+                f"a residual model has embeddings as long as features, not {self.dims[-1]} and "
+                f"{self.dims[0]}"
+            )
         self.normalise = normalise
+        self.residual = residual
+        self.operating: float | None = None
         self.describer = describer
         self.settings: dict[str, Any] = {}
         self.validation: dict[str, Any] = {}
-        self.linears = nn.ModuleList(
-            nn.Linear(a, b) for a, b in zip(self.dims, self.dims[1:], strict=False)
-        )
+        layers = [nn.Linear(a, b) for a, b in zip(self.dims, self.dims[1:], strict=False)]
+        if residual:
+            nn.init.zeros_(layers[-1].weight)
+            nn.init.zeros_(layers[-1].bias)
+        self.linears = nn.ModuleList(layers)
         self.b_hat = nn.Parameter(torch.tensor(float(b_hat)))
         self.register_buffer("mean", torch.zeros(self.dims[0]))
         self.register_buffer("scale", torch.ones(self.dims[0]))
@@ -70,8 +85,8 @@ class BallModel(nn.Module):
 
     @property
     def threshold(self) -> float:
-        """τ = 4b (sec. 3.3)."""
-        return 4 * self.b.item()
+        """τ: 4b (sec. 3.3), or the operating τ if there is one."""
+        return 4 * self.b.item() if self.operating is None else self.operating
 
     @property
     def n_weights(self) -> int:
@@ -89,10 +104,12 @@ class BallModel(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features to embeddings, with gradient."""
-        x = (features - self.mean) / self.scale
+        start = x = (features - self.mean) / self.scale
         for linear in self.linears[:-1]:
             x = linear(x).relu_()
         x = self.linears[-1](x)
+        if self.residual:
+            x = x + start
         return F.normalize(x, dim=1) if self.normalise else x
 
     @torch.no_grad()

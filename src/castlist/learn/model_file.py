@@ -32,6 +32,8 @@ def save_model(model: BallModel, path: str | Path) -> None:
             "castlist": __version__,
             "dims": list(model.dims),
             "normalise": model.normalise,
+            "residual": model.residual,
+            "operating": model.operating,
             "describer": model.describer,
             "b": model.b.item(),
             "threshold": model.threshold,
@@ -55,8 +57,10 @@ def load_model(path: str | Path) -> BallModel:
                 f"{path}: model format {about['format']}; this castlist reads {FORMAT}"
             )
         model = BallModel(
-            about["dims"], normalise=about["normalise"], describer=str(about["describer"])
-        )
+            about["dims"], normalise=about["normalise"], residual=about["residual"],
+            describer=str(about["describer"]),
+        )  # fmt: skip
+        model.operating = None if about["operating"] is None else float(about["operating"])
         model.load_state_dict(tensors)
         model.settings, model.validation = dict(about["settings"]), dict(about["validation"])
     except InputError:

@@ -25,11 +25,14 @@ class TrainSettings:
     ----------
     hidden, embedding : widths of the hidden layers and of an embedding.
     normalise : whether embeddings are on the unit sphere.
+    standardise : whether features are standardised by the training set's mean and scale first.
+    residual : whether the MLP's output is added to its input; embeddings are as long as features.
     alpha, epsilon : weight of L_sim, and margin in γ = 9b + ε.
     b_hat : where b̂ starts; b = softplus(b̂).
     batch, epochs : tracks a batch, and times through all tracks.
     rate, momentum, decay, decay_every : of SGD; the rate falls by ``decay`` every so many epochs.
     freeze_b, rate_b : epochs before b̂ is trained, and its rate relative to ``rate``.
+    operating : whether τ is chosen on validation in the end, instead of 4b.
     validation : share of the identities reserved for validation.
     seed : draws the split, the first weights and the batches.
     """
@@ -37,6 +40,8 @@ class TrainSettings:
     hidden: tuple[int, ...] = (256, 128, 64)  # sec. 4
     embedding: int = 64  # sec. 4
     normalise: bool = True  # sec. 5.2
+    standardise: bool = True  # not in the text; docs/paper-notes.md says why
+    residual: bool = False  # the paper's MLP starts at random
     alpha: float = 4.0  # sec. 4
     epsilon: float = 0.05  # not in the text; the authors' released loss
     b_hat: float = 0.1  # not in the text; the authors' released loss
@@ -48,6 +53,7 @@ class TrainSettings:
     decay_every: int = 10  # sec. 4
     freeze_b: int = 5  # sec. 4
     rate_b: float = 0.1  # sec. 4
+    operating: bool = False  # τ = 4b, sec. 3.3
     validation: float = 0.05  # sec. 5.1
     seed: int = 0
 

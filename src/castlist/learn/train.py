@@ -14,14 +14,16 @@ import numpy as np
 import torch
 
 from castlist.cluster.linkage import complete_linkage
+from castlist.cluster.tracks import cluster_tracks
 from castlist.errors import CastlistError, CollapseWarning, InputError
 from castlist.learn.batches import split_identities, uniform_batches
 from castlist.learn.losses.ball import BallLoss
 from castlist.learn.model import BallModel
 from castlist.learn.run import Run
 from castlist.learn.settings import TrainSettings
+from castlist.learn.threshold import choose_threshold
 from castlist.progress import Progress, silent
-from castlist.score.metrics import nmi, wcp
+from castlist.score.metrics import evaluate, nmi, wcp
 from castlist.tracks import TrackSet
 
 #: Epochs after which a typical sample inside a foreign ball is no longer just a slow start.
@@ -110,6 +112,13 @@ def train(
     model.settings = settings.to_dict()
     model.validation = max(history, key=lambda record: record["nmi"])
     model.eval()
+    if settings.operating:
+        model.operating = choose_threshold(model, validation)
+        scores = evaluate(trainer.truth, cluster_tracks(validation, model).labels)
+        model.validation |= {
+            "operating": model.operating, "operating_clusters": scores.n_clusters,
+            "operating_nmi": scores.nmi, "operating_wcp": scores.wcp,
+        }  # fmt: skip
     if folder is not None:
         folder.finish(model)
     return TrainResult(model, history)
@@ -119,6 +128,7 @@ class _Trainer:
     """The model, its optimiser and the data, one epoch at a time."""
 
     def __init__(self, tracks: TrackSet, validation: TrackSet, settings: TrainSettings) -> None:
+        tracks = tracks.described()
         self.tracks = tracks
         self.settings = settings
         features = tracks.require_features()
@@ -141,12 +151,18 @@ class _Trainer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             self.model = BallModel(
-                (features.dim, *settings.hidden, settings.embedding),
+                (
+                    features.dim,
+                    *settings.hidden,
+                    features.dim if settings.residual else settings.embedding,
+                ),
                 normalise=settings.normalise,
+                residual=settings.residual,
                 b_hat=settings.b_hat,
                 describer=tracks.describer,
             )
-        self.model.standardise_by(*features.mean_and_scale())
+        if settings.standardise:
+            self.model.standardise_by(*features.mean_and_scale())
         self.loss = BallLoss(settings.alpha, settings.epsilon, settings.normalise)
         self.optimiser = torch.optim.SGD(
             [

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from castlist import InputError, TrackSet, choose_threshold, cluster_tracks, nmi, train
+from castlist.learn.settings import TrainSettings
+
+
+def people(spread: float, n: int = 12, each: int = 8, seed: int = 0) -> TrackSet:
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(n), each)
+    feature = rng.normal(size=(n, 16))[who] + spread * rng.normal(size=(n * each, 16))
+    return TrackSet.from_faces(np.arange(n * each), feature=feature, identity=who.astype(str))
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 0.8])
+def test_no_other_threshold_does_better(spread):
+    tracks = people(spread)
+    tau = choose_threshold(None, tracks)
+    best = nmi(tracks.identity, cluster_tracks(tracks, threshold=tau).labels)
+    for other in np.linspace(0.01, 80, 80):
+        found = cluster_tracks(tracks, threshold=float(other))
+        assert nmi(tracks.identity, found.labels) <= best + 1e-12
+
+
+def test_by_count_gives_the_true_number():
+    tracks = people(0.7)
+    tau = choose_threshold(None, tracks, by="count")
+    assert cluster_tracks(tracks, threshold=tau).n_clusters == 12
+
+
+def test_one_person_is_too_few():
+    with pytest.raises(InputError, match="two people"):
+        choose_threshold(None, people(0.1, n=1))
+    with pytest.raises(InputError, match="by 'nmi' or by 'count'"):
+        choose_threshold(None, people(0.1), by="luck")
+
+
+def test_a_residual_model_starts_as_the_identity_and_learns(tmp_path):
+    tracks, held = people(0.6, n=40), people(0.6, n=12, seed=7)
+    held = held.with_identity([f"v{name}" for name in held.identity])
+    settings = TrainSettings(
+        hidden=(32,), residual=True, b_hat=-1.0, epochs=3, batch=100, operating=True
+    )
+    result = train(tracks, settings, validation=held, run=tmp_path)
+    model = result.model
+    assert model.dims == (16, 32, 16)
+    assert model.threshold == model.operating != 4 * model.b.item()
+    assert model.validation["operating_nmi"] >= model.validation["nmi"]
+    from castlist import BallModel, load_model
+
+    again = load_model(tmp_path / "model.safetensors")
+    assert (again.residual, again.operating) == (True, model.operating)
+    x = held.mean_features()
+    np.testing.assert_array_equal(again.embed(x), model.embed(x))
+    fresh = BallModel((16, 32, 16), residual=True)
+    np.testing.assert_allclose(
+        fresh.embed(x), x / np.linalg.norm(x, axis=1, keepdims=True), atol=1e-6
+    )
+    with pytest.raises(InputError, match="as long as features"):
+        BallModel((16, 32, 8), residual=True)

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan setup clean
 
 setup: $(READY)
 
@@ -32,6 +32,10 @@ bench: $(READY)
 bench-linkage: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/bench_linkage.py
+
+CLIPS ?= ../shared/data/clips
+bench-scan: $(READY)
+	$(BIN)/python benchmarks/bench_scan.py $(CLIPS)
 
 clean:
 	rm -rf $(VENV) demo

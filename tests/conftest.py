@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castlist import TrackSet, made_tracks
+from castlist import CastlistError, TrackSet, made_tracks
 
 SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[2] / "shared"))
 
@@ -18,6 +18,29 @@ def authors() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the authors' data are not at hand ({folder}); CASTLIST_SHARED can name them")
     return folder
+
+
+@pytest.fixture(scope="session")
+def clips() -> Path:
+    """Twelve clips of one person each, where they are at hand."""
+    folder = SHARED / "data" / "clips"
+    if not folder.is_dir():
+        pytest.skip(f"the clips are not at hand ({folder}); CASTLIST_SHARED can name them")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def weights() -> None:
+    """The default detector and describer, in the cache."""
+    from castlist.video.weights import DEFAULTS, fetch
+
+    try:
+        for name in DEFAULTS:
+            fetch(name)
+    except CastlistError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"the weights cannot be had: {error}")
 
 
 @pytest.fixture(scope="session")

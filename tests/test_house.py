@@ -23,7 +23,11 @@ ORDER = [
     ("io",),
     ("cluster", "score"),
     ("learn",),
+    ("video",),
+    ("cast",),
+    ("report",),
     ("study",),
+    ("scanning",),
     ("cli",),
     ("__main__",),
 ]

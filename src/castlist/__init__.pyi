@@ -1,4 +1,6 @@
 from ._version import __version__ as __version__
+from .cast.cast import Cast as Cast
+from .cast.cast import Character as Character
 from .cluster.estimator import BallClustering as BallClustering
 from .cluster.linkage import Linkage as Linkage
 from .cluster.linkage import complete_linkage as complete_linkage
@@ -16,8 +18,14 @@ from .learn.model import BallModel as BallModel
 from .learn.model_file import load_model as load_model
 from .learn.model_file import save_model as save_model
 from .learn.settings import TrainSettings as TrainSettings
+from .learn.shipped import shipped_model as shipped_model
+from .learn.threshold import choose_threshold as choose_threshold
 from .learn.train import TrainResult as TrainResult
 from .learn.train import train as train
+from .report.page import write_report as write_report
+from .scanning import Scan as Scan
+from .scanning import ScanSettings as ScanSettings
+from .scanning import scan as scan
 from .score.curves import Curve as Curve
 from .score.curves import curve as curve
 from .score.metrics import Scores as Scores
@@ -38,3 +46,5 @@ from .study.made import made_tracks as made_tracks
 from .study.statistics import Statistics as Statistics
 from .study.statistics import statistics as statistics
 from .tracks import TrackSet as TrackSet
+from .video.images import describe_folder as describe_folder
+from .video.watch import WatchSettings as WatchSettings

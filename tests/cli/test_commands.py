@@ -88,7 +88,9 @@ def test_stats(data):
     assert (column["n_characters"], column["n_tracks"]) == (12, 200)
 
 
-@pytest.mark.parametrize("command", ["train", "cluster", "evaluate", "stats"])
+@pytest.mark.parametrize(
+    "command", ["scan", "describe", "models", "train", "cluster", "evaluate", "stats"]
+)
 def test_help_shows_an_example(command):
     assert f"Example: castlist {command}" in castlist(command, "--help").stdout
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from castlist._version import __version__
-from castlist.cli import cluster, evaluate, stats, train
+from castlist.cli import cluster, describe, evaluate, models, scan, stats, train
 
 app = typer.Typer(
     name="castlist",
@@ -29,6 +29,9 @@ def _version(
         raise typer.Exit
 
 
+app.command("scan")(scan.scan)
+app.command("describe")(describe.describe)
+app.add_typer(models.models_app, name="models")
 app.command("train")(train.train)
 app.command("cluster")(cluster.cluster)
 app.command("evaluate")(evaluate.evaluate)

@@ -10,6 +10,11 @@ from pathlib import Path
 from castlist.errors import CastlistError
 
 
+def printable(name: str) -> str:
+    """Return a file's name as text that can be written anywhere; odd bytes become ``?``."""
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` to write to; it takes its place if all went well."""

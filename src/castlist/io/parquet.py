@@ -90,8 +90,9 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
         schema = schema.append(pa.field("feature", pa.list_(value_type, features.dim)))
     with (
         replacing(path) as partial,
+        partial.open("wb") as file,  # opened here: Arrow knows no names that are not UTF-8
         pq.ParquetWriter(
-            partial,
+            file,
             schema,
             use_dictionary=["track", "identity"],
             # Features do not compress, and uncompressed ones decode at the speed of memory.
@@ -131,7 +132,7 @@ def open_parquet(path: Path) -> Source:
 def _file(path: Path) -> pq.ParquetFile:
     try:
         # A page of a damaged file is found by its checksum, not by odd numbers later.
-        return pq.ParquetFile(path, page_checksum_verification=True)
+        return pq.ParquetFile(path.open("rb"), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a whole Parquet file ({_first_line(error)})") from error
 

@@ -22,8 +22,8 @@ def choose_threshold(model: BallModel | None, tracks: TrackSet, by: str = "nmi")
     tracks : TrackSet
         Validation tracks; never those of a test.
     by : str
-        ``nmi``: the highest NMI; the middle of the widest range where several do. ``count``: the
-        true number of clusters, as the paper chooses for its rivals (sec. 5.2).
+        ``nmi``: the highest NMI, and the lowest such τ where several do. ``count``: the true number
+        of clusters, as the paper chooses for its rivals (sec. 5.2).
     """
     tracks = tracks[tracks.labelled]
     names, truth = np.unique(tracks.identity, return_inverse=True)

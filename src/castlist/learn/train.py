@@ -110,7 +110,7 @@ def train(
     model = trainer.model
     model.load_state_dict(best)
     model.settings = settings.to_dict()
-    model.validation = max(history, key=lambda record: record["nmi"])
+    model.validation = dict(max(history, key=lambda record: record["nmi"]))
     model.eval()
     if settings.operating:
         model.operating = choose_threshold(model, validation)

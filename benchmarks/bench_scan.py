@@ -1,0 +1,183 @@
+"""How fast a scan is, stage by stage, and whether it finds who is there: docs/performance.md.
+
+``python benchmarks/bench_scan.py CLIPS`` composes test videos of twelve people with a known truth
+(clip_video.py), in two sizes, and scans each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from clip_video import Shot, compose, read_truth, truth_at, write_truth
+
+from castlist import TrackSet, evaluate, read_tracks
+
+SIZES = ((640, 360), (1280, 720))
+
+
+def child(path: Path) -> None:
+    """Scan a video with clocks on every stage; print what they say."""
+    from castlist import scan
+    from castlist.video import describe, detect, follow, frames, shots, watch
+
+    spent: dict[str, float] = defaultdict(float)
+    frames_of: Counter[str] = Counter()
+
+    def clocked(owner: Any, name: str, stage: str, count: Callable[..., int]) -> None:
+        inner = getattr(owner, name)
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            value = inner(*args, **kwargs)
+            spent[stage] += time.perf_counter() - began
+            frames_of[stage] += count(*args)
+            return value
+
+        setattr(owner, name, timed)
+
+    decode = frames.Video._pictures
+
+    def pictures(self: Any) -> Any:
+        iterator = decode(self)
+        while True:
+            began = time.perf_counter()
+            one = next(iterator, None)
+            spent["decode"] += time.perf_counter() - began
+            if one is None:
+                return
+            frames_of["decode"] += 1
+            yield one
+
+    frames.Video._pictures = pictures  # type: ignore[method-assign]
+    clocked(frames.Video, "as_bgr", "convert", lambda *_: 1)
+    clocked(shots.ShotSplitter, "begins_at", "shots", lambda *_: 1)
+    clocked(detect.YuNet, "detect", "detect", lambda *_: 1)
+    clocked(follow.Follower, "_matches", "follow", lambda *_: 1)
+    clocked(watch._Shot, "_keep", "choose faces", lambda *_: 1)
+    clocked(describe.SFace, "describe", "describe", lambda _, crops: len(crops))
+    began = time.perf_counter()
+    found = scan(path)
+    whole = time.perf_counter() - began
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    print(
+        json.dumps(
+            {
+                "seconds": whole,
+                "spent": dict(spent),
+                "frames": dict(frames_of),
+                "peak": int(status["VmHWM"].split()[0]) / 2**20,
+                "duration": found.run["video"]["duration"],
+                "stages": {k: v["seconds"] for k, v in found.run["stages"].items()},
+            }
+        )
+    )
+
+
+def judge(tracks: TrackSet, labels: list[int], shots: list[Shot], rate: float) -> dict[str, Any]:
+    """Hold tracks and characters against the truth."""
+    who: list[str] = []
+    mixed = 0
+    for track in range(len(tracks)):
+        faces = range(tracks.offsets[track], tracks.offsets[track + 1])
+        people = Counter(_person(tracks, face, shots) for face in faces)
+        mixed += len(people) > 1
+        who.append(people.most_common(1)[0][0])
+    scores = evaluate(who, labels)
+    covered = whole = 0
+    step = 1 / 25
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    spans = list(zip(who, tracks.time[first], tracks.time[last] + 1 / rate, strict=True))
+    for shot in shots:
+        for panel in shot.panels:
+            for moment in np.arange(shot.start, shot.end, step):
+                whole += 1
+                covered += any(p == panel.person and a <= moment + 1e-6 < b for p, a, b in spans)
+    return {
+        "people": len({panel.person for shot in shots for panel in shot.panels}),
+        "characters": scores.n_clusters, "nmi": scores.nmi, "wcp": scores.wcp,
+        "covered": covered / whole, "mixed": mixed, "tracks": len(tracks),
+        "nobody": who.count("nobody"),
+    }  # fmt: skip
+
+
+def _person(tracks: TrackSet, face: int, shots: list[Shot]) -> str:
+    x, y, w, h = tracks.box[face]
+    for person, (left, top, across, down) in truth_at(shots, float(tracks.time[face]) + 1e-3):
+        if left <= x + w / 2 < left + across and top <= y + h / 2 < top + down:
+            return person
+    return "nobody"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clips", type=Path, nargs="?")
+    parser.add_argument("--child", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="folder for videos and casts")
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder: Path = arguments.keep or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        for size in SIZES:
+            path = folder / f"{size[0]}x{size[1]}-{arguments.seed}.mp4"
+            truth = path.with_suffix(".truth.json")
+            if not truth.is_file():
+                write_truth(compose(arguments.clips, path, seed=arguments.seed, size=size), truth)
+            report(path, read_truth(truth), arguments.repeats)
+
+
+def report(path: Path, shots: list[Shot], repeats: int) -> None:
+    cast = path.with_suffix(".cast")
+    runs = []
+    for _ in range(repeats):
+        shutil.rmtree(cast, ignore_errors=True)
+        done = subprocess.run(
+            [sys.executable, __file__, "--child", str(path)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    best = min(runs, key=lambda run: run["seconds"])
+    length = best["duration"]
+    networks = best["spent"]["detect"] + best["spent"]["describe"]
+    share = networks / sum(best["spent"].values())
+    print(
+        f"\n{path.stem}: {length:.0f} s of video in {best['seconds']:.1f} s, "
+        f"{length / best['seconds']:.1f} × real time, peak {best['peak']:.2f} GiB; "
+        f"the networks' own share is {100 * share:.0f} %"
+    )
+    print("\n| stage | seconds | frames | frames/s |\n|---|---|---|---|")
+    for stage, seconds in best["spent"].items():
+        count = best["frames"][stage]
+        print(f"| {stage} | {seconds:.1f} | {count:,} | {count / max(seconds, 1e-9):,.0f} |")
+    for stage in ("group", "report"):
+        print(f"| {stage} | {best['stages'][stage]:.1f} | | |")
+    tracks = read_tracks(cast / "tracks.parquet")
+    value = json.loads((cast / "cast.json").read_text("utf-8"))
+    label = {track: one["number"] for one in value["characters"] for track in one["tracks"]}
+    scores = judge(tracks, [label[str(name)] for name in tracks.ids], shots, 5.0)
+    print(
+        f"\n{scores['people']} people: {scores['characters']} characters, NMI {scores['nmi']:.4f}, "
+        f"WCP {scores['wcp']:.4f}, {100 * scores['covered']:.1f} % of the face time covered, "
+        f"{scores['mixed']} of {scores['tracks']} tracks with two people, {scores['nobody']} of "
+        "nobody",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

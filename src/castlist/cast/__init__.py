@@ -1,0 +1,1 @@
+"""Characters, as a person sees and corrects them."""

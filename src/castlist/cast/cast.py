@@ -1,0 +1,180 @@
+"""The cast: who is in a video, by screen time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.certainty import certainty
+from castlist.errors import InputError
+from castlist.io.files import replacing
+from castlist.tracks import TrackSet
+
+#: Who is on screen for less than this part of what the leading character is, and less than these
+#: seconds, is background: shown after the others.
+BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Character:
+    """One person of a video.
+
+    Attributes
+    ----------
+    number : int
+        1, 2, … by screen time; background characters come last.
+    name : str
+        Empty until somebody gives one.
+    background : bool
+        Whether it is on screen for a moment only.
+    tracks : ndarray of int
+        Its tracks, as rows of the TrackSet, in order of time.
+    seconds : float
+        Screen time.
+    sure : float
+        How sure castlist is that these tracks are one person, and all of them: 0 to 1.
+    """
+
+    number: int
+    name: str
+    background: bool
+    tracks: NDArray[np.int64]
+    seconds: float
+    sure: float
+
+    @property
+    def title(self) -> str:
+        """The name, or a number."""
+        kind = "Background" if self.background else "Character"
+        return self.name or f"{kind} {self.number}"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """All characters of a video.
+
+    Attributes
+    ----------
+    tracks : TrackSet
+        The face tracks.
+    characters : tuple of Character
+        By screen time, background characters last.
+    duration : float
+        Seconds of video.
+    """
+
+    tracks: TrackSet
+    characters: tuple[Character, ...]
+    duration: float
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the character of each track, by its place in ``characters``."""
+        labels = np.full(len(self.tracks), -1)
+        for place, character in enumerate(self.characters):
+            labels[character.tracks] = place
+        return labels
+
+
+def make_cast(
+    tracks: TrackSet,
+    labels: NDArray[np.int64],
+    embeddings: NDArray[np.floating],
+    duration: float,
+    pause: float = 0.2,
+    typical: float = 0.0,
+) -> Cast:
+    """Make characters of clusters.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        Tracks of one video.
+    labels : ndarray of int, shape (n_tracks,)
+        The cluster of each.
+    embeddings : ndarray of shape (n_tracks, dim)
+        What was clustered, to tell how sure it is.
+    duration : float
+        Seconds of video.
+    pause : float
+        Seconds between two looks at the video: a face seen once was there about so long.
+    typical : float
+        Squared distance of two tracks of one person, where no character here has two.
+    """
+    seconds = seconds_of_tracks(tracks, pause)
+    clusters = np.unique(labels)
+    total = np.array([seconds[labels == c].sum() for c in clusters])
+    sure = certainty(embeddings, labels, typical)
+    limit = min(BACKGROUND_SHARE * float(total.max(initial=0.0)), BACKGROUND_SECONDS)
+    background = total < limit
+    begins = tracks.time[tracks.offsets[:-1]]
+    first = np.array([begins[labels == c].min() for c in clusters])
+    order = np.lexsort((first, -total, background))
+    characters = []
+    for number, k in enumerate(order.tolist(), 1):
+        own = np.flatnonzero(labels == clusters[k])
+        own = own[np.argsort(begins[own], kind="stable")]
+        characters.append(
+            Character(number, "", bool(background[k]), own, float(total[k]), float(sure[k]))
+        )
+    return Cast(tracks, tuple(characters), duration)
+
+
+def seconds_of_tracks(tracks: TrackSet, pause: float) -> NDArray[np.float64]:
+    """Return how long each track is: from its first face to its last, and one pause."""
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    return np.asarray(tracks.time[last] - tracks.time[first] + pause)
+
+
+def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
+    """Write a cast as JSON: characters, and the ids of their tracks."""
+    ids = cast.tracks.ids
+    value = {
+        "format": _FORMAT,
+        "video": cast.tracks.videos[0] if cast.tracks.videos else "",
+        "duration": cast.duration,
+        **about,
+        "characters": [
+            {
+                "number": one.number,
+                "name": one.name,
+                "title": one.title,
+                "background": one.background,
+                "seconds": round(one.seconds, 3),
+                "sure": round(one.sure, 4),
+                "tracks": [str(ids[t]) for t in one.tracks],
+            }
+            for one in cast.characters
+        ],
+    }
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def load_cast(path: Path, tracks: TrackSet) -> Cast:
+    """Read what :func:`save_cast` wrote, around the tracks it was made of."""
+    place = {str(name): i for i, name in enumerate(tracks.ids)}
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        if value["format"] != _FORMAT:
+            raise InputError(
+                f"{path}: cast format {value['format']}; this castlist reads {_FORMAT}"
+            )
+        characters = tuple(
+            Character(
+                int(one["number"]), str(one["name"]), bool(one["background"]),
+                np.array([place[name] for name in one["tracks"]], np.int64),
+                float(one["seconds"]), float(one["sure"]),
+            )
+            for one in value["characters"]
+        )  # fmt: skip
+        return Cast(tracks, characters, float(value["duration"]))
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a cast of these tracks ({error})") from error

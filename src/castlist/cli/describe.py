@@ -1,0 +1,56 @@
+"""``castlist describe``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from castlist.cli.common import progress, read_names
+from castlist.cli.models import licences_shown
+
+
+def describe(
+    folder: Annotated[Path, typer.Argument(help="Pictures as person/track/*.jpg or person/*.jpg.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Track file to write (.parquet).")],
+    people: Annotated[
+        Path | None, typer.Option(help="File of people to describe, one a line.", exists=True)
+    ] = None,
+    degraded: Annotated[
+        int, typer.Option(min=0, help="Copies of each picture that look like television.")
+    ] = 0,
+    television: Annotated[
+        int,
+        typer.Option(min=0, help="Make each picture a stretch of so many such faces, all alike."),
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="How they are degraded.")] = 0,
+    describer: Annotated[str, typer.Option(help="The base CNN, as in `castlist scan`.")] = (
+        "sface-int8"
+    ),
+    device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
+) -> None:
+    """Describe folders of face pictures: labelled tracks, to train and to measure with.
+
+    Example: `castlist describe lfw --people train.txt --degraded 2 -o train.parquet`
+    """
+    from castlist.io.parquet import write_tracks
+    from castlist.video.describe import open_describer
+    from castlist.video.detect import open_detector
+    from castlist.video.images import describe_folder
+
+    with licences_shown(), progress() as report:
+        tracks, faceless = describe_folder(
+            folder,
+            open_detector,
+            lambda: open_describer(describer, device),
+            people=read_names(people) if people else None,
+            degraded=degraded,
+            television=television,
+            seed=seed,
+            progress=report,
+        )
+        write_tracks(out, tracks)
+    if faceless:
+        typer.echo(f"{len(faceless)} pictures with no face left out, {faceless[0]} the first")
+    typer.echo(f"{len(tracks)} tracks of {len(set(tracks.identity.tolist()))} people: {out}")

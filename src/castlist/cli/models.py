@@ -1,0 +1,121 @@
+"""``castlist models``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from castlist.cli.common import Json, print_json, print_table, progress
+from castlist.video import weights
+from castlist.video.weights import REGISTRY, LicenceWarning, Weights
+
+models_app = typer.Typer()
+
+
+@models_app.callback(invoke_without_command=True)
+def models(context: typer.Context, json: Json = False) -> None:
+    """List the model weights, or fetch and verify them.
+
+    Example: `castlist models`
+    """
+    if context.invoked_subcommand is not None:
+        return
+    rows = [_describe(entry) for entry in REGISTRY.values()]
+    if json:
+        print_json(rows)
+        return
+    print_table(
+        ["name", "file", "size", "state", "licence", "commercial"],
+        [
+            [row["name"], row["file"], _megabytes(row["size"]), row["state"], row["licence"],
+             "yes" if row["commercial"] else "no"]
+            for row in rows
+        ],
+    )  # fmt: skip
+
+
+@models_app.command()
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help=f"Which; {' and '.join(weights.DEFAULTS)} unless said."
+        ),
+    ] = None,
+) -> None:
+    """Download weights into the cache, unless they are there and right.
+
+    Example: `castlist models fetch yunet sface`
+    """
+    wanted = [weights.known(name) for name in names or weights.DEFAULTS]
+    for entry in wanted:
+        with licences_shown(), progress() as report:
+            path = weights.fetch(entry.name, report)
+        typer.echo(path)
+
+
+@models_app.command()
+def verify(json: Json = False) -> None:
+    """Compare the weights in the cache with their SHA-256; exit with 1 if one is damaged.
+
+    Example: `castlist models verify`
+    """
+    states = {name: weights.verify(name) for name in REGISTRY}
+    if json:
+        print_json(states)
+    else:
+        print_table(["name", "state"], list(states.items()))
+    damaged = [name for name, state in states.items() if state == "damaged"]
+    if damaged:
+        mend = f"castlist models fetch {' '.join(damaged)}"
+        typer.echo(f"castlist: damaged weights; `{mend}` mends them", err=True)
+        raise typer.Exit(1)
+
+
+@models_app.command()
+def licence(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None:
+    """Say under which licence weights are, and where they come from.
+
+    Example: `castlist models licence edgeface`
+    """
+    entry = weights.known(name)
+    typer.echo(f"{entry.name}: {entry.file}")
+    typer.echo(f"licence: {entry.licence}")
+    typer.echo(f"commercial use: {'yes' if entry.commercial else 'no'}")
+    typer.echo(f"SHA-256: {entry.sha256}")
+    for source in entry.sources:
+        typer.echo(f"source: {source}")
+
+
+@contextmanager
+def licences_shown() -> Iterator[None]:
+    """Show the licences announced meanwhile, also when it ends in an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LicenceWarning)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                typer.echo(f"castlist: warning: {warning.message}", err=True)
+
+
+def _describe(entry: Weights) -> dict[str, Any]:
+    state = weights.verify(entry.name)
+    return {
+        "name": entry.name,
+        "file": entry.file,
+        "size": entry.path.stat().st_size if state == "ok" else None,
+        "state": state,
+        "licence": entry.licence,
+        "commercial": entry.commercial,
+        "sha256": entry.sha256,
+        "path": str(entry.path),
+    }
+
+
+def _megabytes(size: int | None) -> str:
+    return "-" if size is None else f"{size / 1e6:.1f} MB"

@@ -1,0 +1,23 @@
+"""The model that comes with castlist, trained by us (docs/shipped-model.md)."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+from castlist.errors import InputError
+from castlist.learn.model import BallModel
+from castlist.learn.model_file import load_model
+
+#: Model files in ``castlist/models``, by the describer whose features they take.
+SHIPPED = {"SFace": "sface.safetensors"}
+
+
+def shipped_model(describer: str = "SFace") -> BallModel:
+    """Return the model that comes with castlist for a describer's features."""
+    if describer not in SHIPPED:
+        raise InputError(
+            f"castlist comes with no model for features of {describer}; describe labelled faces "
+            "with it (castlist describe), train one (castlist train), and give it (--model)"
+        )
+    with as_file(files("castlist") / "models" / SHIPPED[describer]) as path:
+        return load_model(path)

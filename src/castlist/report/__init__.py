@@ -1,0 +1,1 @@
+"""Cast → one HTML file."""

@@ -1,0 +1,86 @@
+"""Cutting faces out of pictures: aligned for a describer, and as a person wants to see them."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.video.frames import Image
+
+#: Where eyes, nose and mouth belong in a 112 × 112 face of the ArcFace kind.
+TEMPLATE = np.array(
+    [
+        [38.2946, 51.6963],
+        [73.5318, 51.5014],
+        [56.0252, 71.7366],
+        [41.5493, 92.3655],
+        [70.7299, 92.2041],
+    ]
+)
+ALIGNED_SIDE = 112
+_PICTURE_SIDE = 144  # pixels of a face shown to people
+_PICTURE_MARGIN = 0.35  # of the box, on each side: hair and chin are part of who somebody is
+
+
+def aligned(image: Image, landmarks: NDArray[np.floating]) -> Image:
+    """Turn, scale and move a face onto the template, by least squares (Umeyama, 1991)."""
+    matrix = similarity(np.asarray(landmarks, np.float64), TEMPLATE)
+    side = (ALIGNED_SIDE, ALIGNED_SIDE)
+    return np.asarray(cv2.warpAffine(image, matrix, side, flags=cv2.INTER_LINEAR), np.uint8)
+
+
+def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the 2 × 3 matrix of the similarity that best maps points onto others."""
+    from_mean, to_mean = source.mean(axis=0), target.mean(axis=0)
+    x, y = source - from_mean, target - to_mean
+    # In the plane a similarity is a complex number: z ↦ a z, with a = Σ z̄ w / Σ |z|².
+    spread = max(float(np.square(x).sum()), 1e-9)
+    a = float((x * y).sum()) / spread
+    b = float((x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0]).sum()) / spread
+    turn = np.array([[a, -b], [b, a]])
+    return np.column_stack([turn, to_mean - turn @ from_mean])
+
+
+def picture(image: Image, box: NDArray[np.floating]) -> Image:
+    """Cut out a face with some of what is around it, square and small."""
+    x, y, w, h = (float(value) for value in box)
+    side = max(w, h) * (1 + 2 * _PICTURE_MARGIN)
+    height, width = image.shape[:2]
+    # At the border, move the square into the picture rather than make up what is not there.
+    left = min(max(x + w / 2 - side / 2, 0), max(width - side, 0))
+    top = min(max(y + h / 2 - side / 2, 0), max(height - side, 0))
+    size = max(1, min(_PICTURE_SIDE, round(side)))
+    scale = size / side
+    matrix = np.array([[scale, 0, -scale * left], [0, scale, -scale * top]])
+    part, matrix = _shrunk(image, matrix, scale)
+    flags, border = cv2.INTER_LINEAR, cv2.BORDER_REPLICATE
+    cut = cv2.warpAffine(part, matrix, (size, size), flags=flags, borderMode=border)
+    return np.asarray(cut, np.uint8)
+
+
+def _shrunk(
+    image: Image, matrix: NDArray[np.float64], scale: float
+) -> tuple[Image, NDArray[np.float64]]:
+    """Average before shrinking a lot: picking single pixels would leave noise."""
+    if scale >= 0.5:
+        return image, matrix
+    height, width = image.shape[:2]
+    to = (max(1, round(2 * scale * width)), max(1, round(2 * scale * height)))
+    small = np.asarray(cv2.resize(image, to, interpolation=cv2.INTER_AREA), np.uint8)
+    matrix = matrix.copy()
+    matrix[:, 0] *= width / to[0]
+    matrix[:, 1] *= height / to[1]
+    return small, matrix
+
+
+def quality(image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:
+    """Say how well a face shows who it is, 0 to 1: large, sharp and frontal is best."""
+    size = min(1.0, float(min(box[2], box[3])) / ALIGNED_SIDE)
+    gray = cv2.cvtColor(aligned(image, landmarks), cv2.COLOR_BGR2GRAY)
+    detail = float(cv2.Laplacian(gray, cv2.CV_32F).var())
+    eyes = np.asarray(landmarks[:2], np.float64)
+    middle, apart = eyes.mean(axis=0), max(float(np.linalg.norm(eyes[1] - eyes[0])), 1e-3)
+    aside = float(np.linalg.norm((landmarks[2] - middle) @ (eyes[1] - eyes[0]))) / apart**2
+    frontal = max(0.1, 1 - 1.5 * aside)
+    return size * (detail / (detail + 100)) * frontal

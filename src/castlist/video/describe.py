@@ -1,0 +1,163 @@
+"""Describing faces: the base CNN. Another describer is another class with these two methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import CastlistError, InputError
+from castlist.progress import Progress, silent
+from castlist.video.align import ALIGNED_SIDE, aligned
+from castlist.video.detect import quiet_opencv
+from castlist.video.frames import Image
+from castlist.video.weights import REGISTRY, fetch
+
+DEFAULT_DESCRIBER = "sface-int8"
+_BATCH = 16
+
+
+class Describer(Protocol):
+    """Turns faces into features."""
+
+    name: str
+
+    def crop(
+        self, image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> Image:
+        """Cut a face out of a picture in the way :meth:`describe` takes it."""
+
+    def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
+        """Return one feature a face."""
+
+
+class _Aligned:
+    """What describers of the ArcFace kind share: a 112 × 112 face on the template."""
+
+    def crop(
+        self, image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> Image:
+        """Turn, scale and move the face onto the template."""
+        return aligned(image, landmarks)
+
+
+class SFace(_Aligned):
+    """The OpenCV Zoo's SFace, 128-d, through OpenCV; features have unit length."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.name = "SFace"
+        with quiet_opencv():
+            self._net = cv2.dnn.readNet(str(path))
+
+    def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
+        """Return one feature a face."""
+        parts = [np.empty((0, 128), np.float32)]
+        side = (ALIGNED_SIDE, ALIGNED_SIDE)
+        for start in range(0, len(crops), _BATCH):
+            blob = cv2.dnn.blobFromImages(list(crops[start : start + _BATCH]), 1, side, swapRB=True)
+            self._net.setInput(blob, "data")  # the int8 file's input must be named
+            parts.append(np.array(self._net.forward()))
+        return _unit(np.concatenate(parts))
+
+
+class OnnxFace(_Aligned):
+    """Any ONNX face describer of the ArcFace kind, through onnxruntime; unit-length features.
+
+    The input is RGB, (x − 127.5) / 127.5, of 112 × 112 aligned faces.
+    """
+
+    def __init__(self, path: str | Path, name: str = "", device: str = "cpu") -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise CastlistError(
+                "this describer runs in onnxruntime, which is not installed; "
+                "pip install 'castlist[onnx]'"
+            ) from error
+        self.name = name or Path(path).stem
+        providers = ["CUDAExecutionProvider"] * (device == "cuda") + ["CPUExecutionProvider"]
+        try:
+            self._session: Any = onnxruntime.InferenceSession(str(path), providers=providers)
+        except Exception as error:  # onnxruntime's own exceptions share no base but this
+            first = str(error).splitlines()[0]
+            raise InputError(f"{path}: not an ONNX model that runs here ({first})") from error
+        shape = self._session.get_inputs()[0].shape
+        if len(shape) != 4 or list(shape[1:]) != [3, ALIGNED_SIDE, ALIGNED_SIDE]:
+            raise InputError(
+                f"{path}: takes input of shape {shape}, not (batch, 3, 112, 112): "
+                "is it a face describer of the ArcFace kind?"
+            )
+        self._fixed = isinstance(shape[0], int)
+        self._batch = shape[0] if self._fixed else _BATCH
+        self._input = self._session.get_inputs()[0].name
+        blank = np.zeros((self._batch, 3, ALIGNED_SIDE, ALIGNED_SIDE), np.float32)
+        try:
+            found = self._run(blank)
+        except Exception:  # it says any number of faces will do, and means one
+            self._batch = 1
+            found = self._run(blank[:1])
+        if found.ndim != 2 or len(found) != self._batch:
+            raise InputError(f"{path}: gives output of shape {found.shape}, not one row a face")
+        self._dim = found.shape[1]
+
+    def _run(self, blob: NDArray[np.float32]) -> NDArray[np.float32]:
+        short = self._batch - len(blob) if self._fixed else 0
+        padded = np.concatenate([blob, np.zeros((short, *blob.shape[1:]), np.float32)])
+        found = np.asarray(self._session.run(None, {self._input: padded})[0], np.float32)
+        return found[: len(found) - short]
+
+    def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
+        """Return one feature a face."""
+        parts = [np.empty((0, self._dim), np.float32)]
+        for start in range(0, len(crops), self._batch):
+            rgb = np.stack(crops[start : start + self._batch])[..., ::-1].astype(np.float32)
+            blob = np.ascontiguousarray(((rgb - 127.5) / 127.5).transpose(0, 3, 1, 2))
+            parts.append(self._run(blob))
+        return _unit(np.concatenate(parts))
+
+
+def open_describer(
+    choice: str = DEFAULT_DESCRIBER, device: str = "cpu", progress: Progress = silent
+) -> Describer:
+    """Open a describer by name, or from a file.
+
+    Parameters
+    ----------
+    choice : str
+        ``sface-int8`` or ``sface`` (the default and its larger twin), an opt-in of
+        ``castlist models``, the path of an ONNX file of the ArcFace kind, or
+        ``SE-ResNet50-256:path`` or ``ResNet50:path`` with a VGGFace2 state dict.
+    device : str
+        ``cpu`` or ``cuda``.
+    progress : callable
+        Told when weights are fetched.
+    """
+    if choice in ("sface-int8", "sface"):
+        return SFace(fetch(choice, progress))
+    if choice in REGISTRY and not choice.startswith("yunet"):
+        return OnnxFace(fetch(choice, progress), choice, device)
+    kind, _, path = choice.partition(":")
+    if kind in ("SE-ResNet50-256", "ResNet50") and path:
+        from castlist.video.vggface2 import VggFace2Describer
+
+        return VggFace2Describer(Path(path), kind, device)
+    if Path(choice).suffix == ".onnx":
+        if not Path(choice).is_file():
+            raise InputError(f"{choice}: no such file")
+        return OnnxFace(choice, device=device)
+    names = [name for name in REGISTRY if not name.startswith("yunet")]
+    raise InputError(
+        f"no describer {choice!r}; there are {', '.join(names)}, a path to an .onnx file, "
+        "SE-ResNet50-256:FILE and ResNet50:FILE"
+    )
+
+
+def _unit(features: NDArray[np.floating]) -> NDArray[np.float32]:
+    if not np.isfinite(features).all():
+        raise CastlistError("the describer gave a feature that is not finite; is its file whole?")
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    return np.asarray(features / np.maximum(norms, 1e-12), np.float32)

@@ -1,0 +1,192 @@
+"""Following faces through a shot: detections become tracks, each of one person.
+
+Boxes and motion say who is who as long as there is no doubt. Where there is (two people close to
+each other, a jump, a gap) the describer is asked, and a track ends rather than change person: an
+ended track is joined again by clustering, a mixed one never comes apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from castlist.video.detect import Faces
+from castlist.video.gallery import Gallery
+
+#: Seconds a face may be gone (turned away, behind somebody) within its track.
+LONGEST_GAP = 1.0
+#: A track has at least one face of this score; the detector reports weaker ones too.
+SURE_SCORE = 0.8
+#: … and this many faces, so that what is seen in one frame only is no character; a shot so short
+#: that only one frame of it is looked at must show a very sure one.
+FEWEST_FACES = 2
+VERY_SURE_SCORE = 0.9
+_OVERLAP = 0.35  # of boxes (IoU): below it, motion alone does not convince
+_REACH = 1.0  # face sizes a face may move between looks, and more with the time between
+#: Cosine of features from which two faces may be one person.
+ALIKE = 0.3
+_SURE_GAP = 0.5  # seconds: after a longer gap the describer is asked in any case
+
+Describe = Callable[[list[int]], NDArray[np.float32]]
+
+
+@dataclass
+class Track:
+    """One person's faces inside one shot, as far as it has been followed."""
+
+    gallery: Gallery
+    number: list[int] = field(default_factory=list)
+    time: list[float] = field(default_factory=list)
+    box: list[NDArray[np.float32]] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    velocity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    reference: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def add(self, number: int, time: float, box: NDArray[np.float32], score: float) -> None:
+        """Add a face."""
+        if self.time:
+            moved = (_centre(box) - _centre(self.box[-1])) / max(time - self.time[-1], 1e-3)
+            self.velocity = 0.5 * self.velocity + 0.5 * moved
+        self.number.append(number)
+        self.time.append(time)
+        self.box.append(box)
+        self.score.append(score)
+
+    def expected(self, time: float) -> NDArray[np.float64]:
+        """Guess the box at a time, for at most half a second ahead."""
+        box = self.box[-1].astype(np.float64)
+        box[:2] += self.velocity * min(time - self.time[-1], 0.5)
+        return box
+
+
+class Follower:
+    """Follows the faces of one shot."""
+
+    def __init__(self, reference: Callable[[Track], NDArray[np.float32]]) -> None:
+        self._reference = reference
+        self.live: list[Track] = []
+        self.ended: list[Track] = []
+        self.looks = 0
+
+    def add(
+        self, number: int, time: float, faces: Faces, describe: Describe, new: Callable[[], Gallery]
+    ) -> list[Track]:
+        """Give every face of a frame to a track, and return these tracks.
+
+        Parameters
+        ----------
+        number, time : int, float
+            The frame.
+        faces : Faces
+            What was detected.
+        describe : callable
+            Describes some of the faces; called only in doubt.
+        new : callable
+            Makes the gallery of a new track.
+        """
+        self.looks += 1
+        for track in self.live:
+            # What ended is shrunk, and what is not believed let go: a crowd must not fill memory.
+            if time - track.time[-1] > LONGEST_GAP and self._believed(track):
+                track.gallery.close()
+                self.ended.append(track)
+        self.live = [track for track in self.live if time - track.time[-1] <= LONGEST_GAP]
+        given: list[Track | None] = [None] * len(faces)
+        for t, f in self._matches(time, faces, describe):
+            given[f] = self.live[t]
+        tracks = []
+        for f, known in enumerate(given):
+            track = known or Track(new())
+            if known is None:
+                self.live.append(track)
+            track.add(number, time, faces.box[f], float(faces.score[f]))
+            tracks.append(track)
+        return tracks
+
+    def finish(self) -> list[Track]:
+        """End the shot: return its tracks, in order of their first face, without false faces."""
+        tracks = [track for track in self.ended + self.live if self._believed(track)]
+        self.live, self.ended = [], []
+        return sorted(tracks, key=lambda track: (track.time[0], float(track.box[0][0])))
+
+    def _believed(self, track: Track) -> bool:
+        if self.looks < FEWEST_FACES:
+            return max(track.score) >= VERY_SURE_SCORE
+        return len(track) >= FEWEST_FACES and max(track.score) >= SURE_SCORE
+
+    def _matches(self, time: float, faces: Faces, describe: Describe) -> list[tuple[int, int]]:
+        """Assign faces to tracks so that together they fit best."""
+        if not self.live or not len(faces):
+            return []
+        expected = np.array([track.expected(time) for track in self.live])
+        last = np.array([track.box[-1] for track in self.live], np.float64)
+        gap = np.array([time - track.time[-1] for track in self.live])
+        boxes = faces.box.astype(np.float64)
+        overlap = np.maximum(ious(expected, boxes), ious(last, boxes))
+        possible = overlap > 0.05
+        possible |= _jumps(expected, boxes) <= _REACH * (1 + gap[:, None])
+        size = np.sqrt(boxes[:, 2] * boxes[:, 3])[None] / np.sqrt(last[:, 2] * last[:, 3])[:, None]
+        possible &= (size > 0.4) & (size < 2.5)
+        rivals = np.maximum(possible.sum(axis=1)[:, None], possible.sum(axis=0)[None])
+        doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | (gap[:, None] > _SURE_GAP))
+        # A rival that overlaps far less is none, while both people are seen all the time.
+        clear = _clear(overlap) & (gap[:, None] <= _SURE_GAP) & (overlap >= _OVERLAP)
+        doubtful &= ~clear
+        likeness = self._likeness(doubtful, describe)
+        possible &= ~(doubtful & (likeness < ALIKE))
+        cost = np.where(doubtful, 1 - (overlap + likeness) / 2, 1 - overlap)
+        cost[~possible] = 10.0
+        rows, columns = linear_sum_assignment(cost)
+        return [(t, f) for t, f in zip(rows, columns, strict=True) if possible[t, f]]
+
+    def _likeness(self, doubtful: NDArray[np.bool_], describe: Describe) -> NDArray[np.float64]:
+        """Compare the doubtful pairs of tracks and faces by their features."""
+        likeness = np.zeros(doubtful.shape)
+        asked = np.flatnonzero(doubtful.any(axis=0)).tolist()
+        known = dict(zip(asked, describe(asked), strict=True)) if asked else {}
+        for t, f in np.argwhere(doubtful).tolist():
+            likeness[t, f] = cosine(self._reference(self.live[t]), known[f])
+        return likeness
+
+
+def ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the overlap of every box with every other: intersection over union."""
+    low = np.maximum(a[:, None, :2], b[None, :, :2])
+    high = np.minimum((a[:, :2] + a[:, 2:])[:, None], (b[:, :2] + b[:, 2:])[None])
+    shared = np.clip(high - low, 0, None).prod(axis=2)
+    union = a[:, 2:].prod(axis=1)[:, None] + b[:, 2:].prod(axis=1)[None] - shared
+    return np.asarray(shared / np.maximum(union, 1e-9))
+
+
+def _jumps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far apart the middles of boxes are, in face sizes."""
+    between = (a[:, :2] + a[:, 2:] / 2)[:, None] - (b[:, :2] + b[:, 2:] / 2)[None]
+    size = np.sqrt(a[:, 2:].prod(axis=1))[:, None] + np.sqrt(b[:, 2:].prod(axis=1))[None]
+    return np.asarray(2 * np.linalg.norm(between, axis=2) / np.maximum(size, 1e-9))
+
+
+def _clear(overlap: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Find pairs that overlap by far more than either does with anybody else."""
+    rivals = np.zeros(overlap.shape)
+    for axis in (0, 1):
+        if overlap.shape[axis] > 1:
+            second, first = np.split(np.sort(overlap, axis=axis), [-1], axis=axis)
+            second = np.take(second, [-1], axis=axis)
+            rivals = np.maximum(rivals, np.where(overlap == first, second, first))
+    return np.asarray(overlap > 0.3 + rivals)
+
+
+def _centre(box: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.asarray(box[:2] + box[2:] / 2, np.float64)
+
+
+def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """Return the cosine of two features."""
+    return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-9))

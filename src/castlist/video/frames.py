@@ -1,0 +1,284 @@
+"""Decoding a video: every frame once, upright, with its real time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.error import FFmpegError, InvalidDataError
+from av.video.reformatter import Interpolation, VideoReformatter
+from numpy.typing import NDArray
+
+from castlist.errors import CastlistError, InputError
+
+Image = NDArray[np.uint8]  # height × width × BGR
+
+_LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
+_MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
+_BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One picture of a video.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 0, as decoded.
+    time : float
+        Seconds from the start of the video.
+    """
+
+    number: int
+    time: float
+    _picture: av.VideoFrame
+    _video: Video
+
+    def image(self, width: int | None = None) -> Image:
+        """Return the picture as BGR, upright and with square pixels; not wider than ``width``."""
+        shown = self._video.size
+        scale = min(1.0, width / shown[0]) if width else 1.0
+        size = [max(1, round(scale * side)) for side in shown]
+        turns = self._video.turns
+        if turns % 2:
+            size.reverse()
+        return np.ascontiguousarray(np.rot90(self._video.as_bgr(self._picture, size), turns))
+
+
+@dataclass
+class Video:
+    """An open video file.
+
+    Attributes
+    ----------
+    size : (int, int)
+        Width and height as shown.
+    duration : float
+        Seconds, as the file says; 0 if it does not.
+    rate : float
+        Frames a second, on average.
+    turns : int
+        Quarter turns against the clock that stand the picture upright.
+    damaged : int
+        Packets that could not be decoded, or not well, so far.
+    mended : bool
+        Whether the file's own times were not to be trusted, so far: a seek may not find them.
+    """
+
+    path: Path
+    size: tuple[int, int]
+    duration: float
+    rate: float
+    turns: int
+    damaged: int = 0
+    mended: bool = False
+    _container: Any = field(default=None, repr=False)
+    _stream: Any = field(default=None, repr=False)
+    _scalers: dict[tuple[int, int], VideoReformatter] = field(default_factory=dict, repr=False)
+
+    def __enter__(self) -> Video:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._container.close()
+
+    def frames(self, start: float = 0.0, number: int = 0, seek: bool = True) -> Iterator[Frame]:
+        """Decode from a time on.
+
+        Parameters
+        ----------
+        start : float
+            Time of the first frame wanted.
+        number : int
+            The number that this frame has.
+        seek : bool
+            Whether the times before are to be trusted (see ``mended``); if not, all is decoded.
+        """
+        for time, picture in self._from(start if seek else 0.0):
+            if time >= start - 1e-6:
+                yield Frame(number, time, picture, self)
+                number += 1
+
+    def _from(self, start: float) -> Iterator[tuple[float, av.VideoFrame]]:
+        """Decode from somewhere before a time; farther before, where a seek goes too far."""
+        before = _BEFORE
+        while start > before:
+            try:
+                first = self._stream.start_time or 0
+                target = first + int((start - before) / self._stream.time_base)
+                self._container.seek(target, stream=self._stream)
+            except (FFmpegError, OSError):  # raw streams cannot be seeked in
+                break
+            timed = self._timed()
+            earliest = next(timed, None)
+            if earliest is not None and earliest[0] <= start + 1e-6:
+                yield earliest
+                yield from timed
+                return
+            before *= 4
+        self._reopen()
+        yield from self._timed()
+
+    def _reopen(self) -> None:
+        """Go back to the beginning; a seek there may land behind it."""
+        self._container.close()
+        self._container, self._stream = _container(self.path)
+
+    def _timed(self) -> Iterator[tuple[float, av.VideoFrame]]:
+        """Yield pictures with their times, which only ever grow."""
+        first = float((self._stream.start_time or 0) * self._stream.time_base)
+        last, shift = -1.0, 0.0
+        for picture in self._progressive():
+            moment: float | None = picture.time
+            if moment is None:  # some old formats tell no times
+                self.mended = True
+                time = last + 1 / self.rate if last >= 0 else 0.0
+            else:
+                time = moment - first + shift
+            if last >= 0 and time < last - 1:  # recordings put behind one another start anew
+                self.mended = True
+                shift += last + 1 / self.rate - time
+                time = last + 1 / self.rate
+            if time <= last:
+                time = last + 1e-4
+            last = time
+            yield time, picture
+
+    def as_bgr(self, picture: av.VideoFrame, size: list[int]) -> Image:
+        """Return a decoded picture in colours and size as asked for, not yet turned."""
+        width, height = size
+        # A scaler kept for its size, on one thread: making one takes longer than scaling.
+        scaler = self._scalers.setdefault((width, height), VideoReformatter())
+        way = Interpolation.AREA if 2 * width < picture.width else Interpolation.BILINEAR
+        small = scaler.reformat(picture, width, height, "bgr24", interpolation=way, threads=1)
+        return np.asarray(small.to_ndarray(), np.uint8)
+
+    def _progressive(self) -> Iterator[av.VideoFrame]:
+        """Yield whole pictures: two fields, a moment apart, would make combs of faces."""
+        graph: Any = None
+        for picture in self._pictures():
+            if graph is None and not picture.interlaced_frame:
+                yield picture
+                continue
+            if graph is None:
+                graph = av.filter.Graph()
+                source = graph.add_buffer(template=self._stream)
+                woven = graph.add("bwdif", "mode=send_frame:deint=interlaced")
+                sink = graph.add("buffersink")
+                source.link_to(woven)
+                woven.link_to(sink)
+                graph.configure()
+            graph.push(picture)
+            yield from _pulled(graph)
+        if graph is not None:
+            graph.push(None)
+            yield from _pulled(graph)
+
+    def _pictures(self) -> Iterator[av.VideoFrame]:
+        packets, failures = self._container.demux(self._stream), 0
+        while failures < _MOST_FAILURES:
+            try:
+                packet = next(packets, None)
+            except (InvalidDataError, ValueError):
+                self.damaged += 1
+                failures += 1
+                packets = self._container.demux(self._stream)  # a generator that raised is over
+                continue
+            except av.error.EOFError:
+                return
+            except (FFmpegError, OSError) as error:
+                raise CastlistError(
+                    f"{self.path}: reading it failed ({_reason(error)}); when it can be read "
+                    "again, give the same command, and it goes on from here"
+                ) from error
+            if packet is None:
+                return
+            failures = 0
+            try:
+                pictures = packet.decode()
+            except (FFmpegError, ValueError):
+                self.damaged += 1
+                continue
+            self.damaged += packet.is_corrupt or any(one.is_corrupt for one in pictures)
+            yield from pictures
+
+
+def open_video(path: str | Path) -> Video:
+    """Open a video file, or say what is wrong with it."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such video file")
+    container, stream = _container(path)
+    video = Video(path, (0, 0), 0.0, 25.0, 0, 0, False, container, stream)
+    try:
+        _look_at_first_picture(video)
+    except BaseException:
+        container.close()
+        raise
+    video._reopen()
+    video.damaged = 0
+    return video
+
+
+def _container(path: Path) -> tuple[Any, Any]:
+    """Open a file and choose its video stream."""
+    try:
+        container = av.open(str(path), metadata_errors="ignore")
+    except (FFmpegError, OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read as a video ({_reason(error)}); is it whole, and a video?"
+        ) from error
+    cover = av.stream.Disposition.attached_pic
+    streams = [s for s in container.streams.video if not s.disposition & cover]
+    if not streams:
+        what = "sound only" if container.streams.audio else "no picture"
+        container.close()
+        raise InputError(f"{path}: there is {what} in it, and faces need a picture")
+    streams[0].thread_type = "AUTO"
+    return container, streams[0]
+
+
+def _look_at_first_picture(video: Video) -> None:
+    """Fill in what the file says of itself, and what only a decoded picture tells."""
+    path, container, stream = video.path, video._container, video._stream
+    width, height = stream.codec_context.width, stream.codec_context.height
+    if not 0 < max(width, height) <= _LONGEST_SIDE:
+        raise InputError(
+            f"{path}: pictures of {width} × {height} pixels; castlist reads up to "
+            f"{_LONGEST_SIDE:,} a side"
+        )
+    picture = next(video._pictures(), None)
+    if picture is None:
+        raise InputError(f"{path}: not one picture in it can be decoded; is the file whole?")
+    aspect = stream.sample_aspect_ratio or Fraction(1)
+    shown = [picture.width, picture.height]
+    if Fraction(1, 4) <= aspect <= 4:  # shrink the longer side: no pixel is made up
+        side, by = (0, aspect) if aspect < 1 else (1, 1 / aspect)
+        shown[side] = max(1, round(shown[side] * by))
+    video.turns = round(picture.rotation / 90) % 4
+    if video.turns % 2:
+        shown.reverse()
+    video.size = (shown[0], shown[1])
+    duration = stream.duration * stream.time_base if stream.duration else 0
+    video.duration = max(0.0, float(duration or (container.duration or 0) / av.time_base))
+    rate = float(stream.average_rate or stream.guessed_rate or 25)
+    video.rate = rate if 0 < rate < 1000 else 25.0
+
+
+def _pulled(graph: Any) -> Iterator[av.VideoFrame]:
+    while True:
+        try:
+            yield graph.pull()
+        except (av.error.BlockingIOError, av.error.EOFError):
+            return
+
+
+def _reason(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text)

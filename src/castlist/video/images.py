@@ -1,0 +1,197 @@
+"""Folders of face pictures as tracks with identities: for training and for benchmarks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cluster.threads import in_threads
+from castlist.errors import InputError
+from castlist.progress import Progress, silent
+from castlist.tracks import TrackSet
+from castlist.video.degrade import degrade, draw_look
+from castlist.video.describe import Describer
+from castlist.video.detect import Detector, Faces
+from castlist.video.frames import Image
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+_SMALLEST_SIDE = 160  # smaller pictures are enlarged for the detector
+_TRACKS_A_JOB = 16
+
+
+@dataclass(frozen=True)
+class PictureTrack:
+    """Pictures of one person that belong together."""
+
+    person: str
+    name: str
+    pictures: tuple[Path, ...]
+
+
+def picture_tracks(folder: Path, people: Collection[str] | None = None) -> list[PictureTrack]:
+    """List ``person/track/*.jpg`` and ``person/*.jpg``; a picture on its own is a track.
+
+    Parameters
+    ----------
+    folder : Path
+        One folder a person.
+    people : collection of str, optional
+        Only these.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    found = []
+    for person in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if people is not None and person.name not in people:
+            continue
+        for entry in sorted(person.iterdir()):
+            if entry.is_dir():
+                inside = tuple(p for p in sorted(entry.iterdir()) if p.suffix.lower() in SUFFIXES)
+                if inside:
+                    name = f"{person.name}/{entry.name}"
+                    found.append(PictureTrack(person.name, name, inside))
+            elif entry.suffix.lower() in SUFFIXES:
+                found.append(PictureTrack(person.name, f"{person.name}/{entry.name}", (entry,)))
+    if not found:
+        raise InputError(
+            f"{folder}: no pictures as person/track/*.jpg or person/*.jpg"
+            + (" of the people asked for" if people is not None else "")
+        )
+    return found
+
+
+def describe_folder(
+    folder: str | Path,
+    open_detector: Callable[[], Detector],
+    open_describer: Callable[[], Describer],
+    *,
+    people: Collection[str] | None = None,
+    degraded: int = 0,
+    television: int = 0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[TrackSet, list[Path]]:
+    """Describe the face in the middle of every picture.
+
+    Parameters
+    ----------
+    folder : path
+        ``person/track/*.jpg`` or ``person/*.jpg``.
+    open_detector, open_describer : callable
+        Called once a thread.
+    people : collection of str, optional
+        Only these.
+    degraded : int
+        Copies of each picture that look like television, added to its track.
+    television : int
+        Make each picture a stretch of this many faces of one such look, instead of itself.
+    seed : int
+        How they are degraded.
+    progress : callable
+        Told how far it is.
+
+    Returns
+    -------
+    tracks : TrackSet
+        Labelled, in the order of names.
+    faceless : list of Path
+        Pictures in which no face was found, which are left out.
+    """
+    folder = Path(folder)
+    tracks = picture_tracks(folder, people)
+    own = threading.local()
+    names: list[str] = []
+
+    def work(start: int) -> list[_Described]:
+        if not hasattr(own, "describer"):
+            own.detector, own.describer = open_detector(), open_describer()
+            names.append(own.describer.name)
+        job = tracks[start : start + _TRACKS_A_JOB]
+        seeds = [[seed, start + k] for k in range(len(job))]
+        return [
+            _describe(
+                track, own.detector, own.describer, degraded, television, np.random.default_rng(s)
+            )
+            for track, s in zip(job, seeds, strict=True)
+        ]
+
+    done: list[_Described] = []
+    for _, part in in_threads(range(0, len(tracks), _TRACKS_A_JOB), work):
+        done += part
+        progress("describing", len(done), len(tracks))
+    faceless = [path for one in done for path in one.faceless]
+    pairs = [(t, one) for t, one in zip(tracks, done, strict=True) if len(one.features)]
+    if not pairs:
+        raise InputError(f"{folder}: no face was found in any of {len(faceless)} pictures")
+    counts = [len(one.features) for _, one in pairs]
+    described = TrackSet.from_faces(
+        np.repeat([track.name for track, _ in pairs], counts),
+        feature=np.concatenate([one.features for _, one in pairs]),
+        identity=np.repeat([track.person for track, _ in pairs], counts),
+        box=np.concatenate([one.box for _, one in pairs]),
+        score=np.concatenate([one.score for _, one in pairs]),
+        video=folder.name,
+        describer=names[0],
+    )
+    return described, faceless
+
+
+@dataclass(frozen=True)
+class _Described:
+    features: NDArray[np.float32]
+    box: NDArray[np.float32]
+    score: NDArray[np.float32]
+    faceless: list[Path]
+
+
+def _describe(
+    track: PictureTrack, detector: Detector, describer: Describer, degraded: int,
+    television: int, rng: np.random.Generator,
+) -> _Described:  # fmt: skip
+    crops: list[Image] = []
+    boxes, scores, faceless = [], [], []
+    for path in track.pictures:
+        image, faces = _face_in(path, detector)
+        if not len(faces):
+            faceless.append(path)
+            continue
+        box, landmarks = faces.box[0], faces.landmarks[0]
+        look = draw_look(rng)
+        looks = [look.varied(rng) for _ in range(television)]
+        looks += [draw_look(rng) for _ in range(degraded)]
+        own = [] if television else [describer.crop(image, box, landmarks)]
+        own += [describer.crop(*degrade(image, box, landmarks, one, rng)) for one in looks]
+        crops += own
+        boxes += [box] * len(own)
+        scores += [faces.score[0]] * len(own)
+    features = describer.describe(crops) if crops else np.empty((0, 0), np.float32)
+    return _Described(
+        features, np.array(boxes, np.float32).reshape(-1, 4), np.array(scores, np.float32), faceless
+    )
+
+
+def _face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
+    """Return a picture and the face it is of: large, and in the middle."""
+    data = np.fromfile(path, np.uint8)
+    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
+    if image is None:
+        raise InputError(f"{path}: not a picture that can be read")
+    height, width = image.shape[:2]
+    if min(height, width) < _SMALLEST_SIDE:
+        scale = _SMALLEST_SIDE / min(height, width)
+        size = (round(scale * width), round(scale * height))
+        image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
+        height, width = image.shape[:2]
+    picture = np.asarray(image, np.uint8)
+    faces = detector.detect(picture)
+    if len(faces) > 1:
+        middle = faces.box[:, :2] + faces.box[:, 2:] / 2 - np.array([width, height]) / 2
+        away = np.linalg.norm(middle, axis=1) / faces.box[:, 2]
+        faces = faces[np.array([int(np.argmin(away))])]
+    return picture, faces

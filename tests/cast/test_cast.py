@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from castlist import InputError, TrackSet
+from castlist.cast.cast import load_cast, make_cast, save_cast, seconds_of_tracks
+from castlist.cast.certainty import certainty
+
+
+@pytest.fixture
+def film() -> TrackSet:
+    """Five tracks: 20 s, 30 s, 0.2 s, 0.4 s and 8 s long."""
+    spans = {"a": (0, 20), "b": (5, 35), "c": (40, 40.2), "d": (50, 50.4), "e": (60, 68)}
+    return TrackSet.from_faces(
+        [name for name in spans for _ in range(2)],
+        time=[t for span in spans.values() for t in span],
+        feature=np.eye(5, 4)[np.repeat(np.arange(5), 2)],
+        video="film.mp4",
+    )
+
+
+def test_characters_are_by_screen_time_and_background_comes_last(film):
+    labels = np.array([7, 7, 3, 4, 5])
+    cast = make_cast(film, labels, film.mean_features(), duration=70, pause=0.2)
+    titles = [one.title for one in cast.characters]
+    assert titles == ["Character 1", "Character 2", "Background 3", "Background 4"]
+    assert [one.tracks.tolist() for one in cast.characters] == [[0, 1], [4], [3], [2]]
+    np.testing.assert_allclose([one.seconds for one in cast.characters], [50.4, 8.2, 0.6, 0.4])
+    assert cast.labels().tolist() == [0, 0, 3, 2, 1]
+
+
+def test_nobody_is_background_where_everybody_is_short(film):
+    cast = make_cast(film[2:4], np.array([0, 1]), film[2:4].mean_features(), 70)
+    assert not any(one.background for one in cast.characters)
+
+
+def test_a_track_lasts_from_its_first_face_to_its_last(film):
+    np.testing.assert_allclose(seconds_of_tracks(film, 0.2), [20.2, 30.2, 0.4, 0.6, 8.2])
+
+
+def test_what_is_saved_is_loaded(film, tmp_path):
+    cast = make_cast(film, np.array([0, 0, 1, 2, 0]), film.mean_features(), 70)
+    save_cast(cast, tmp_path / "cast.json", {"threshold": 0.8})
+    back = load_cast(tmp_path / "cast.json", film)
+    for a, b in zip(cast.characters, back.characters, strict=True):
+        assert (a.number, a.title, a.background) == (b.number, b.title, b.background)
+        np.testing.assert_array_equal(a.tracks, b.tracks)
+        assert b.sure == pytest.approx(a.sure, abs=1e-4)
+    with pytest.raises(InputError, match="not a cast of these tracks"):
+        load_cast(tmp_path / "cast.json", film[:2])
+    (tmp_path / "cast.json").write_text("{")
+    with pytest.raises(InputError, match="not a cast"):
+        load_cast(tmp_path / "cast.json", film)
+
+
+def by_hand(x, labels):
+    """The same silhouette, looked up pair by pair."""
+    square = np.square(x[:, None] - x[None]).sum(-1)
+    names = np.unique(labels)
+    own, count = {}, {}
+    for c in names:
+        inside = labels == c
+        count[c] = inside.sum()
+        own[c] = square[np.ix_(inside, inside)].sum() / max(count[c] * (count[c] - 1), 1)
+    usual = np.average([own[c] for c in names if count[c] > 1],
+                       weights=[count[c] for c in names if count[c] > 1])  # fmt: skip
+    out = []
+    for c in names:
+        others = [square[np.ix_(labels == c, labels == d)].mean() for d in names if d != c]
+        a = own[c] if count[c] > 1 else usual
+        out.append(np.clip(1 - a / min(others), 0, 1))
+    return out
+
+
+def test_certainty_is_the_silhouette_of_squared_distances():
+    rng = np.random.default_rng(0)
+    labels = np.array([0] * 6 + [1] * 4 + [2] + [5] * 9)
+    x = rng.normal(size=(20, 3)) + 2 * rng.normal(size=(6, 3))[labels]
+    np.testing.assert_allclose(certainty(x, labels), by_hand(x, labels), atol=1e-9)
+
+
+def test_far_apart_is_sure_and_mixed_is_not():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(40, 8))
+    labels = np.repeat([0, 1], 20)
+    assert certainty(x, labels).max() < 0.2
+    assert certainty(x + 20 * labels[:, None], labels).min() > 0.95
+
+
+def test_certainty_of_one_and_of_none():
+    assert certainty(np.ones((3, 2)), np.zeros(3, int)).tolist() == [1.0]
+    assert len(certainty(np.empty((0, 2)), np.empty(0, int))) == 0

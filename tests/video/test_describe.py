@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from castlist import InputError
+from castlist.video.describe import OnnxFace, open_describer
+
+RNG = np.random.default_rng(0)
+FACES = [RNG.integers(0, 255, (112, 112, 3), np.uint8) for _ in range(5)]
+
+
+def write_model(path, batch, side=112):
+    """A describer that averages each channel: RGB, (x − 127.5) / 127.5."""
+    graph = helper.make_graph(
+        [helper.make_node("GlobalAveragePool", ["face"], ["mean"]),
+         helper.make_node("Flatten", ["mean"], ["feature"])],
+        "mean",
+        [helper.make_tensor_value_info("face", TensorProto.FLOAT, [batch, 3, side, side])],
+        [helper.make_tensor_value_info("feature", TensorProto.FLOAT, [batch, 3])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("batch", [1, "n"])
+def test_an_onnx_file_gets_rgb_between_minus_one_and_one(tmp_path, batch):
+    describer = open_describer(str(write_model(tmp_path / "mean.onnx", batch)))
+    assert describer.name == "mean"
+    means = np.array([f[..., ::-1].mean((0, 1)) / 127.5 - 1 for f in FACES])
+    expected = means / np.linalg.norm(means, axis=1, keepdims=True)
+    np.testing.assert_allclose(describer.describe(FACES), expected, atol=1e-4)
+    assert len(describer.describe([])) == 0
+
+
+def test_what_is_no_describer_is_said_to_be_none(tmp_path):
+    with pytest.raises(InputError, match="not \\(batch, 3, 112, 112\\)"):
+        OnnxFace(write_model(tmp_path / "large.onnx", 1, side=224))
+    (tmp_path / "text.onnx").write_text("no model")
+    with pytest.raises(InputError, match="not an ONNX model that runs here"):
+        OnnxFace(tmp_path / "text.onnx")
+    with pytest.raises(InputError, match="no such file"):
+        open_describer(str(tmp_path / "none.onnx"))
+    with pytest.raises(InputError, match="no describer 'resnet'; there are sface-int8"):
+        open_describer("resnet")
+    with pytest.raises(InputError, match="no such"):
+        open_describer(f"ResNet50:{tmp_path}/none.pth")

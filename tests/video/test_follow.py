@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from castlist.video.detect import Faces
+from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious
+from castlist.video.gallery import Gallery
+
+ANN, BOB = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
+
+
+class Stage:
+    """Follows faces whose people are known: (who, x) a frame, five frames a second."""
+
+    def __init__(self):
+        self.who: dict[int, list] = {}
+        self.asked = 0
+        self.follower = Follower(lambda track: self.who[id(track)][-1])
+        self.time = 0.0
+
+    def look(self, *people, size=60, score=0.95, step=0.2):
+        box = np.array([[x, 100, size, size] for _, x in people], np.float32).reshape(-1, 4)
+        n = len(people)
+        faces = Faces(box, np.zeros((n, 5, 2), np.float32), np.full(n, score, np.float32))
+
+        def describe(some):
+            self.asked += len(some)
+            return np.array([people[face][0] for face in some])
+
+        number = round(25 * self.time)
+        tracks = self.follower.add(number, self.time, faces, describe, lambda: Gallery(0.2, 5))
+        for track, (who, _) in zip(tracks, people, strict=True):
+            self.who.setdefault(id(track), []).append(who)
+        self.time += step
+
+    def tracks(self):
+        """Return who is in each track, and how many faces it has."""
+        found = self.follower.finish()
+        mixed = [t for t in found if len({tuple(w) for w in self.who[id(t)]}) > 1]
+        assert not mixed, "a track with two people"
+        return [(self.who[id(t)][0].tolist(), len(t)) for t in found]
+
+
+def test_two_people_apart_are_two_tracks_and_nobody_is_asked():
+    stage = Stage()
+    for i in range(10):
+        stage.look((ANN, 100 + 3 * i), (BOB, 400 - 3 * i))
+    assert stage.tracks() == [(ANN.tolist(), 10), (BOB.tolist(), 10)]
+    assert stage.asked == 0
+
+
+@pytest.mark.parametrize("step", [12, 25, 40])
+def test_two_people_who_cross_are_not_swapped(step):
+    stage = Stage()
+    for i in range(20):
+        a, b = 100 + step * i, 100 + step * 19 - step * i
+        people = [(ANN, a), (BOB, b)]
+        stage.look(*(people if i % 2 else people[::-1]))
+    found = stage.tracks()
+    assert sum(n for _, n in found) == 40
+    assert len(found) <= 4
+
+
+def test_one_hides_the_other_while_they_cross():
+    stage = Stage()
+    for i in range(16):
+        a, b = 100 + 20 * i, 400 - 20 * i
+        if abs(a - b) < 50:
+            stage.look((ANN, a))
+        else:
+            stage.look((ANN, a), (BOB, b))
+    found = stage.tracks()
+    assert found[0] == (ANN.tolist(), 16)
+    assert [name for name, _ in found[1:]] == [BOB.tolist()] * (len(found) - 1)
+
+
+def test_a_short_gap_is_bridged_and_a_long_one_is_not():
+    stage = Stage()
+    for i in range(5):
+        stage.look((ANN, 100 + i))
+    for _ in range(3):
+        stage.look()
+    for i in range(5):
+        stage.look((ANN, 110 + i))
+    assert stage.tracks() == [(ANN.tolist(), 10)]
+    stage = Stage()
+    stage.look((ANN, 100))
+    stage.look((ANN, 100), step=LONGEST_GAP + 0.1)
+    stage.look((ANN, 100))
+    stage.look((ANN, 100))
+    assert [n for _, n in stage.tracks()] == [2, 2]
+
+
+def test_somebody_else_in_the_same_place_after_a_gap_is_somebody_else():
+    stage = Stage()
+    for _ in range(4):
+        stage.look((ANN, 100))
+    stage.look(step=0.6)
+    for _ in range(4):
+        stage.look((BOB, 100))
+    assert stage.tracks() == [(ANN.tolist(), 4), (BOB.tolist(), 4)]
+
+
+def test_a_face_of_one_frame_is_false_and_one_of_half_a_second_is_not():
+    stage = Stage()
+    for i in range(12):
+        people = [(ANN, 100)]
+        people += [(BOB, 400)] * (i in (3, 4, 5)) + [(BOB, 250)] * (i == 9)
+        stage.look(*people)
+    assert stage.tracks() == [(ANN.tolist(), 12), (BOB.tolist(), 3)]
+
+
+def test_weak_detections_alone_are_no_track():
+    stage = Stage()
+    for _ in range(8):
+        stage.look((ANN, 100), score=0.65)
+    assert stage.tracks() == []
+
+
+def test_a_shot_of_one_picture_believes_only_a_very_sure_face():
+    for score, believed in ((0.85, 0), (0.95, 1)):
+        stage = Stage()
+        stage.look((ANN, 100), score=score)
+        assert len(stage.tracks()) == believed
+
+
+def test_a_crowd_that_is_not_believed_is_let_go():
+    stage = Stage()
+    for i in range(20):
+        stage.look(*((ANN, 100 * k + 45 * (i % 2)) for k in range(8)), score=0.65, step=0.6)
+    assert len(stage.follower.ended) == 0
+    assert len(stage.follower.live) < 40
+
+
+def test_clear_pairs_by_hand():
+    rng = np.random.default_rng(0)
+    for shape in ((1, 1), (1, 4), (5, 1), (4, 6)):
+        overlap = rng.random(shape)
+        for t, f in np.ndindex(*shape):
+            others = [*np.delete(overlap[t], f), *np.delete(overlap[:, f], t), 0.0]
+            assert _clear(overlap)[t, f] == (overlap[t, f] > 0.3 + max(others))
+
+
+def test_ious_by_hand():
+    a = np.array([[0.0, 0, 10, 10]])
+    b = np.array([[5.0, 0, 10, 10], [0, 0, 10, 10], [20, 20, 5, 5], [2, 2, 5, 5]])
+    np.testing.assert_allclose(ious(a, b), [[50 / 150, 1, 0, 0.25]])

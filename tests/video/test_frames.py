@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import itertools
+import wave
+
+import av
+import numpy as np
+import pytest
+
+from castlist import CastlistError, InputError
+from castlist.video.frames import open_video
+from tests.video.videos import plain, turn_upright, write_video
+
+QUARTERS = np.zeros((48, 64, 3), np.uint8)
+QUARTERS[:24, :32] = (0, 0, 255)  # red on the upper left
+QUARTERS[:24, 32:] = (0, 255, 0)
+QUARTERS[24:, :32] = (255, 0, 0)
+
+
+def colour_at(image: np.ndarray, x: float, y: float) -> list[int]:
+    h, w = image.shape[:2]
+    return (image[int(y * h), int(x * w)] > 128).astype(int).tolist()
+
+
+def test_frames_come_with_number_time_and_picture(tmp_path):
+    path = write_video(tmp_path / "v.mp4", [QUARTERS] * 30)
+    with open_video(path) as video:
+        assert video.size == (64, 48)
+        assert video.duration == pytest.approx(1.2)
+        frames = [(f.number, f.time, f.image()) for f in video.frames()]
+    assert [n for n, _, _ in frames] == list(range(30))
+    np.testing.assert_allclose([t for _, t, _ in frames], np.arange(30) / 25, atol=1e-6)
+    assert colour_at(frames[7][2], 0.25, 0.25) == [0, 0, 1]
+
+
+def test_a_variable_frame_rate_keeps_its_times(tmp_path):
+    times = [0, 0.04, 0.5, 0.54, 2.0, 2.02]
+    path = write_video(tmp_path / "v.mkv", [plain((9, 9, 9))] * 6, times=times)
+    with open_video(path) as video:
+        np.testing.assert_allclose([f.time for f in video.frames()], times, atol=1.5e-3)
+
+
+@pytest.mark.parametrize(
+    ("turns", "red", "size"),
+    [(1, (0.75, 0.25), (48, 64)), (2, (0.75, 0.75), (64, 48)), (3, (0.25, 0.75), (48, 64))],
+)
+def test_pictures_stand_upright(tmp_path, turns, red, size):
+    path = write_video(tmp_path / "v.mp4", [QUARTERS] * 3)
+    turn_upright(path, turns)
+    with open_video(path) as video:
+        assert video.size == size
+        image = next(video.frames()).image()
+        assert image.shape[:2] == size[::-1]
+        assert colour_at(image, *red) == [0, 0, 1]
+        assert next(video.frames()).image(24).shape[1] == 24
+
+
+def test_pixels_that_are_not_square_are_made_so(tmp_path):
+    path = tmp_path / "v.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = 2
+        frame = av.VideoFrame.from_ndarray(QUARTERS, "bgr24").reformat(format="yuv420p")
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    with open_video(path) as video:
+        assert video.size == (64, 24)
+        assert next(video.frames()).image().shape == (24, 64, 3)
+
+
+@pytest.mark.parametrize("pixels", ["yuv444p", "yuv422p10le", "gray", "bgr0"])
+def test_odd_pixel_formats(tmp_path, pixels):
+    path = write_video(tmp_path / "v.mkv", [QUARTERS] * 2, codec="ffv1", pixels=pixels)
+    with open_video(path) as video:
+        image = next(video.frames()).image()
+    assert image.shape == (48, 64, 3)
+    if pixels != "gray":
+        assert colour_at(image, 0.25, 0.25) == [0, 0, 1]
+
+
+def combs(image: np.ndarray) -> float:
+    """Return how much rows differ from both their neighbours, in the same direction."""
+    rows = image[:, :, 0].astype(int)
+    up, down = rows[1:-1] - rows[:-2], rows[1:-1] - rows[2:]
+    return float(np.mean((up * down > 0) * np.minimum(np.abs(up), np.abs(down))))
+
+
+def test_interlaced_pictures_are_woven(tmp_path):
+    fields = [plain((20, 20, 20), (128, 96)) for _ in range(24)]
+    for i, field in enumerate(fields):  # a bar that moves between the two fields of a frame
+        field[:, 4 * i : 4 * i + 24] = 235
+    frames = [np.where(np.arange(96)[:, None, None] % 2 == 0, a, b)
+              for a, b in zip(fields[::2], fields[1::2], strict=True)]  # fmt: skip
+    path = write_video(tmp_path / "v.mkv", frames, codec="mpeg2video", flags="+ildct+ilme")
+    with open_video(path) as video:
+        found = [f.image() for f in video.frames()]
+        times = [f.time for f in video.frames()]
+    assert len(found) == 12
+    np.testing.assert_allclose(times, np.arange(12) / 25, atol=2e-3)
+    assert combs(frames[6]) > 5
+    assert combs(found[6]) < 0.2 * combs(frames[6])
+
+
+@pytest.mark.parametrize("start", [0.5, 9.0, 17.0])
+@pytest.mark.parametrize(
+    ("suffix", "codec", "gop"),
+    [("mp4", "mpeg4", 10), ("ts", "libx264", 250), ("mpg", "mpeg2video", 12), ("mkv", "mpeg4", 60)],
+)
+def test_going_on_in_the_middle_gives_the_same_frames(tmp_path, suffix, codec, gop, start):
+    images = [plain((i % 256, 2 * i % 256, 100)) for i in range(500)]
+    path = write_video(tmp_path / f"v.{suffix}", images, codec=codec, g=str(gop))
+    with open_video(path) as video:
+        whole = [(f.number, f.time, f.image()) for f in video.frames()]
+    assert len(whole) == 500
+    assert whole[0][1] == pytest.approx(0, abs=0.05)
+    first = next(n for n, t, _ in whole if t >= start - 1e-6)
+    with open_video(path) as video:
+        rest = [(f.number, f.time, f.image()) for f in video.frames(start, first)]
+    assert [r[:2] for r in rest] == [w[:2] for w in whole[first:]]
+    for (_, _, a), (_, _, b) in zip(rest, whole[first:], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_recordings_put_behind_one_another_go_on_in_time(tmp_path):
+    part = write_video(tmp_path / "a.ts", [plain((9, 9, 9))] * 50, codec="libx264")
+    both = tmp_path / "both.ts"
+    both.write_bytes(2 * part.read_bytes())
+    with open_video(both) as video:
+        times = [f.time for f in video.frames()]
+        assert video.mended
+        assert len(times) > 90
+        assert times[-1] == pytest.approx(len(times) / 25, abs=0.5)
+        rest = list(video.frames(3.0, 75, seek=False))
+    assert [f.time for f in rest] == [t for t in times if t >= 3.0 - 1e-6]
+
+
+def test_damaged_packets_are_skipped_and_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 255, (48, 64, 3), np.uint8) for _ in range(60)]
+    path = write_video(tmp_path / "v.mp4", images, g="1")
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 4000] = bytes(4000)
+    path.write_bytes(bytes(data))
+    with open_video(path) as video:
+        frames = list(video.frames())
+        damaged = video.damaged
+    assert 20 < len(frames) < 60
+    assert damaged > 0
+    assert all(b.time > a.time for a, b in itertools.pairwise(frames))
+
+
+def test_a_disk_that_stops_answering_is_told(tmp_path):
+    path = write_video(tmp_path / "v.mp4", [QUARTERS] * 50)
+    with open_video(path) as video:
+
+        class Failing:
+            def __getattr__(self, name):
+                return getattr(real, name)
+
+            def demux(self, stream):
+                for i, packet in enumerate(real.demux(stream)):
+                    if i == 20:
+                        raise OSError(5, "Input/output error")
+                    yield packet
+
+        frames = video.frames()
+        next(frames)
+        real, video._container = video._container, Failing()
+        with pytest.raises(CastlistError, match="reading it failed"):
+            list(video._pictures())
+        video._container = real
+
+
+def audio_only(path):
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(16000))
+    return path
+
+
+def truncated(path):
+    write_video(path, [QUARTERS] * 50)
+    path.write_bytes(path.read_bytes()[:600])
+    return path
+
+
+def text(path):
+    path.write_text("this is not a video " * 50)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "says"),
+    [("a.wav", audio_only, "sound only"), ("cut.mp4", truncated, "cannot be read as a video"),
+     (".", lambda path: path, "no such"),
+     ("text.mp4", text, "cannot be read as a video"), ("none.mp4", lambda path: path, "no such"),
+     ("empty.mp4", lambda path: path.write_bytes(b"") or path, "cannot be read as a video")],
+)  # fmt: skip
+def test_what_is_no_video_is_said_to_be_none(tmp_path, name, make, says):
+    with pytest.raises(InputError, match=says):
+        open_video(make(tmp_path / name))
+
+
+def test_a_video_of_one_frame(tmp_path):
+    with open_video(write_video(tmp_path / "v.mp4", [QUARTERS])) as video:
+        assert [f.number for f in video.frames()] == [0]

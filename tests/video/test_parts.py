@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+
+from castlist.video.parts import Parts, pictures_of
+from castlist.video.watch import DescribedTrack, Place, WatchedShot
+
+RNG = np.random.default_rng(0)
+
+
+def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
+    return DescribedTrack(
+        shot=shot,
+        number=np.arange(n),
+        time=np.arange(n) / 5 + shot,
+        box=RNG.normal(size=(n, 4)).astype(np.float32),
+        score=np.ones(n, np.float32),
+        described=np.array(described),
+        features=RNG.normal(size=(len(described), 3)).astype(np.float32),
+        pictures=[np.full((20, 20, 3), 60 * k, np.uint8) for k in range(len(described))],
+    )
+
+
+SHOTS = [
+    WatchedShot([track(0, 4, [1, 3]), track(0, 3, [0])], Place(1.0, 25, 1), 0.9, 5),
+    WatchedShot([], Place(2.0, 50, 2), 1.9, 5),
+    WatchedShot([track(2, 5, [4])], None, 2.9, 4),
+]
+
+
+def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
+    whole = Parts(tmp_path / "one", tmp_path / "faces")
+    whole.add(SHOTS)
+    first = Parts.resume(tmp_path / "two", tmp_path / "faces2")
+    assert first.place == Place()
+    first.add(SHOTS[:2])
+    again = Parts.resume(tmp_path / "two", tmp_path / "faces2")
+    assert (again.place, again.tracks, again.shots, again.looks) == (Place(2.0, 50, 2), 2, 2, 10)
+    again.add(SHOTS[2:])
+    assert again.place is None
+    for parts in (whole, again, Parts.resume(tmp_path / "two", tmp_path / "faces2")):
+        tracks = parts.join("film", "SFace")
+        assert tracks.ids.tolist() == ["00001", "00002", "00003"]
+        assert tracks.shot.tolist() == [0, 0, 2]
+        assert tracks.face_counts.tolist() == [4, 3, 5]
+        assert np.flatnonzero(tracks.features.described).tolist() == [1, 3, 4, 11]
+        np.testing.assert_array_equal(
+            tracks.described().features,
+            np.concatenate([t.features for s in SHOTS for t in s.tracks]),
+        )
+    assert len(pictures_of(tmp_path / "faces", "00001")) == 2
+    again.clear()
+    assert not (tmp_path / "two").exists()
+
+
+def test_a_half_written_part_and_what_follows_are_done_again(tmp_path):
+    parts = Parts(tmp_path / "p", tmp_path / "f")
+    for shot in SHOTS:
+        parts.add([shot])
+    files = sorted((tmp_path / "p").glob("*.npz"))
+    files[1].write_bytes(files[1].read_bytes()[:100])
+    again = Parts.resume(tmp_path / "p", tmp_path / "f")
+    assert (again.place, again.tracks) == (Place(1.0, 25, 1), 2)
+    assert sorted((tmp_path / "p").glob("*.npz")) == files[:1]
+
+
+def test_no_track_at_all(tmp_path):
+    parts = Parts(tmp_path / "p", tmp_path / "f")
+    parts.add([WatchedShot([], None, 3.0, 15)])
+    assert len(parts.join("film", "SFace")) == 0

@@ -25,6 +25,7 @@ from castlist.cluster.graph import (
     near,
     pairs_within,
 )
+from castlist.cluster.threads import in_threads
 
 #: Below this many points looking at all pairs takes less time than thinking about it.
 FEW_POINTS = 16_384
@@ -90,11 +91,15 @@ def _middles(columns: NDArray[np.float32], limit: np.float32) -> NDArray[np.floa
     """Group a sample around its most crowded points; the means of the groups, largest first."""
     n, dim = len(columns), columns.shape[1] - 2
     lists: list[Pairs] = []
-    for start in range(0, n, TILE_ROWS):
-        rows = as_rows(columns[start : start + TILE_ROWS])
-        i, j = near(rows, columns, limit)
+    count = 0
+
+    def look(start: int) -> Pairs:
+        return near(as_rows(columns[start : start + TILE_ROWS]), columns, limit)
+
+    for start, (i, j) in in_threads(range(0, n, TILE_ROWS), look):
         lists.append((i + start, j))
-        if sum(len(one) for one, _ in lists) > _MOST_PAIRS:  # one crowd, no gaps to make use of
+        count += len(i)
+        if count > _MOST_PAIRS:  # one crowd, no gaps to make use of
             return np.empty((0, dim + 2), np.float32)
     i, j = (np.concatenate(part) for part in zip(*lists, strict=True))
     starts = np.searchsorted(i, np.arange(n + 1))
@@ -189,10 +194,12 @@ def _members_and_reached(
 
 def _cover(cloud: Cloud, pivots: Pivots) -> NDArray[np.int64]:
     """Return the first pivot that covers each point; the number of pivots if none does."""
-    count = len(pivots)
-    pivot_of = np.full(len(cloud), count)
-    for start in range(0, len(cloud), TILE_COLUMNS):
-        i, q = near(cloud.rows(slice(start, start + TILE_COLUMNS)), pivots.columns, pivots.cover)
+    pivot_of = np.full(len(cloud), len(pivots))
+
+    def look(start: int) -> Pairs:
+        return near(cloud.rows(slice(start, start + TILE_ROWS)), pivots.columns, pivots.cover)
+
+    for start, (i, q) in in_threads(range(0, len(cloud), TILE_ROWS), look):
         first = np.concatenate([[True], i[1:] != i[:-1]]) if len(i) else np.empty(0, bool)
         pivot_of[start + i[first]] = q[first]
     return pivot_of

@@ -79,9 +79,13 @@ class OnnxFace(_Aligned):
                 "pip install 'castlist[onnx]'"
             ) from error
         self.name = name or Path(path).stem
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what goes wrong is raised; its log is for its makers
         providers = ["CUDAExecutionProvider"] * (device == "cuda") + ["CPUExecutionProvider"]
         try:
-            self._session: Any = onnxruntime.InferenceSession(str(path), providers=providers)
+            self._session: Any = onnxruntime.InferenceSession(
+                str(path), options, providers=providers
+            )
         except Exception as error:  # onnxruntime's own exceptions share no base but this
             first = str(error).splitlines()[0]
             raise InputError(f"{path}: not an ONNX model that runs here ({first})") from error

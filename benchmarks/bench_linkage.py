@@ -84,12 +84,12 @@ def _last_words(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr.strip().splitlines()[-1][:90]
 
 
-def small_sizes(folder: Path, sizes: list[int], seeds: int) -> None:
+def small_sizes(folder: Path, sizes: list[int], radii: list[float], seeds: int) -> None:
     names = ["castlist", "SciPy", "fastcluster", "scikit-learn"]
     print(f"\n| N | b | seeds | {' | '.join(names)} | against fastcluster | partitions |")
     print("|---|---|---|---|---|---|---|---|---|")
     for n in sizes:
-        for b in (0.05, 0.1, 0.2):
+        for b in radii:
             rows = [
                 {m: measure(m, n, b, seed, folder, 3 if m == "castlist" else 1) for m in names}
                 for seed in range(seeds if n < 20_000 else min(seeds, 2))
@@ -122,10 +122,10 @@ def middle_size(folder: Path, n: int) -> None:
     print(f"| {n:,} | 0.1 | {_compared([row], names)} |", flush=True)
 
 
-def against_floor(folder: Path, n: int) -> None:
+def against_floor(folder: Path, n: int, radii: list[float]) -> None:
     print("\n| N | b | castlist | products alone | ratio | peak | #Cl | true | NMI |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for b in (0.05, 0.1, 0.2):
+    for b in radii:
         if n <= 200_000:
             alone = measure("products alone", n, b, 0, folder, 3)["seconds"]
         else:  # a hundredth of the pairs, times a hundred
@@ -213,14 +213,14 @@ def growth(folder: Path, path: Path) -> None:
     print(f"\n{path}")
 
 
-PARTS: dict[str, Callable[[Path, int], None]] = {
-    "small": lambda folder, seeds: small_sizes(folder, [1_000, 5_000, 20_000], seeds),
-    "middle": lambda folder, seeds: middle_size(folder, 40_000),
-    "large": lambda folder, seeds: against_floor(folder, 100_000),
-    "pruning": lambda folder, seeds: pruning(folder, 100_000),
-    "worst": lambda folder, seeds: worst(folder),
-    "rivals": lambda folder, seeds: rivals(folder, 20_000, 0.1),
-    "huge": lambda folder, seeds: against_floor(folder, 1_000_000),
+PARTS: dict[str, Callable[[Path, list[float], int], None]] = {
+    "small": lambda folder, radii, seeds: small_sizes(folder, [1_000, 5_000, 20_000], radii, seeds),
+    "middle": lambda folder, *_: middle_size(folder, 40_000),
+    "large": lambda folder, radii, _: against_floor(folder, 100_000, radii),
+    "pruning": lambda folder, *_: pruning(folder, 100_000),
+    "worst": lambda folder, *_: worst(folder),
+    "rivals": lambda folder, *_: rivals(folder, 20_000, 0.1),
+    "huge": lambda folder, radii, _: against_floor(folder, 1_000_000, radii),
 }
 
 
@@ -228,6 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--child", nargs=7)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--b", type=float, nargs="+", default=[0.05, 0.1, 0.2])
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--figure", type=Path, default=Path("docs/growth.png"))
     parser.add_argument("--keep", type=Path, help="folder for the raw results")
@@ -241,7 +242,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for part in PARTS:
             if arguments.only in (None, part):
-                PARTS[part](folder, arguments.seeds)
+                PARTS[part](folder, arguments.b, arguments.seeds)
         growth(folder, arguments.figure)
 
 

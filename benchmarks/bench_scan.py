@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
-from castlist import TrackSet, evaluate, read_tracks
+from castlist import TrackSet, WatchSettings, evaluate, read_tracks
 
 SIZES = ((640, 360), (1280, 720))
 
@@ -169,7 +169,9 @@ def report(path: Path, shots: list[Shot], repeats: int) -> None:
     tracks = read_tracks(cast / "tracks.parquet")
     value = json.loads((cast / "cast.json").read_text("utf-8"))
     label = {track: one["number"] for one in value["characters"] for track in one["tracks"]}
-    scores = judge(tracks, [label[str(name)] for name in tracks.ids], shots, 5.0)
+    scores = judge(
+        tracks, [label[str(name)] for name in tracks.ids], shots, WatchSettings.sample_rate
+    )
     print(
         f"\n{scores['people']} people: {scores['characters']} characters, NMI {scores['nmi']:.4f}, "
         f"WCP {scores['wcp']:.4f}, {100 * scores['covered']:.1f} % of the face time covered, "

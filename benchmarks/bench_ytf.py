@@ -12,8 +12,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+from train_shipped import row
+
 from castlist import (
-    Scores,
     choose_threshold,
     cluster_tracks,
     evaluate,
@@ -36,22 +37,16 @@ def main() -> None:
     test, validation = read_tracks(file), read_tracks(work / "val.parquet")
     print("\n| on YouTube Faces | τ | #Ch | #Cl | NMI | WCP |\n|---|---|---|---|---|---|")
 
-    def show(name: str, tau: float, scores: Scores) -> None:
-        print(
-            f"| {name} | {tau:.4f} | {scores.n_characters} | {scores.n_clusters} | "
-            f"{100 * scores.nmi:.2f} | {100 * scores.wcp:.2f} |",
-            flush=True,
-        )
-
     model = shipped_model()
     found = cluster_tracks(test, model)
-    show("shipped model", model.threshold, evaluate(test.identity, found.labels))
+    print(row("shipped model", model.threshold, evaluate(test.identity, found.labels)))
     for name, tau in (
         ("SFace, τ of the best validation NMI", choose_threshold(None, validation)),
         ("SFace, τ of validation's number", choose_threshold(None, validation, by="count")),
         ("SFace, the best τ of all, which nobody can know", choose_threshold(None, test)),
     ):
-        show(name, tau, evaluate(test.identity, cluster_tracks(test, threshold=tau).labels))
+        found = cluster_tracks(test, threshold=tau)
+        print(row(name, tau, evaluate(test.identity, found.labels)))
 
 
 if __name__ == "__main__":

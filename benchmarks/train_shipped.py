@@ -13,7 +13,15 @@ import sys
 import zipfile
 from pathlib import Path
 
-from castlist import choose_threshold, cluster_tracks, evaluate, load_model, read_tracks, save_model
+from castlist import (
+    Scores,
+    choose_threshold,
+    cluster_tracks,
+    evaluate,
+    load_model,
+    read_tracks,
+    save_model,
+)
 
 # What is trained on, each photograph and copies degraded as television does, all different; what is
 # validated on, stretches of faces that look alike, as the tracks of a video do.
@@ -32,6 +40,13 @@ CANDIDATES = {
     "residual, one of 512, not standardised, fast": f"{PLAIN} --rate 0.1",
     "residual, one of 512, not standardised, slow": PLAIN,
 }
+
+
+def row(name: str, tau: float, scores: Scores) -> str:
+    return (
+        f"| {name} | {tau:.4f} | {scores.n_characters} | {scores.n_clusters} | "
+        f"{100 * scores.nmi:.2f} | {100 * scores.wcp:.2f} |"
+    )
 
 
 def run(*words: str) -> None:
@@ -75,10 +90,7 @@ def main() -> None:
         )
     print("\n| candidate | τ | #Ch | #Cl | NMI | WCP |\n|---|---|---|---|---|---|")
     for name, tau, scores, _ in rows:
-        print(
-            f"| {name} | {tau:.4f} | {scores.n_characters} | {scores.n_clusters} | "
-            f"{100 * scores.nmi:.2f} | {100 * scores.wcp:.2f} |"
-        )
+        print(row(name, tau, scores))
     best = max(rows[1:], key=lambda row: row[2].nmi)
     save_model(load_model(Path(best[3]) / "model.safetensors"), work / "sface.safetensors")
     print(f"\nthe best: {best[0]}: {work / 'sface.safetensors'}")

@@ -23,9 +23,9 @@ from .learn.threshold import choose_threshold as choose_threshold
 from .learn.train import TrainResult as TrainResult
 from .learn.train import train as train
 from .report.page import write_report as write_report
-from .scanning import Scan as Scan
-from .scanning import ScanSettings as ScanSettings
-from .scanning import scan as scan
+from .scanning.scan import Scan as Scan
+from .scanning.scan import scan as scan
+from .scanning.settings import ScanSettings as ScanSettings
 from .score.curves import Curve as Curve
 from .score.curves import curve as curve
 from .score.metrics import Scores as Scores
@@ -47,4 +47,4 @@ from .study.statistics import Statistics as Statistics
 from .study.statistics import statistics as statistics
 from .tracks import TrackSet as TrackSet
 from .video.images import describe_folder as describe_folder
-from .video.watch import WatchSettings as WatchSettings
+from .video.settings import WatchSettings as WatchSettings

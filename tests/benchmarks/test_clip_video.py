@@ -3,13 +3,10 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
-
-av = pytest.importorskip("av")
-pytest.importorskip("cv2")
-
-from clip_video import Panel, Shot, compose, encode, read_truth, truth_at, write_truth  # noqa: E402
+from clip_video import Panel, Shot, compose, encode, read_truth, truth_at, write_truth
 
 SIZE = (320, 180)
 FPS = 25

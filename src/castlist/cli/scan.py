@@ -11,9 +11,11 @@ from castlist.cli.common import Json, print_json, print_table, progress
 from castlist.cli.models import licences_shown
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
+from castlist.video.settings import WatchSettings
+from castlist.video.weights import DEFAULTS
 
 if TYPE_CHECKING:
-    from castlist.scanning import Scan
+    from castlist.scanning.scan import Scan
 
 _MOST = 20  # characters shown
 
@@ -31,17 +33,17 @@ def scan(
     max_characters: Annotated[int | None, typer.Option(min=1, help="At most so many.")] = None,
     sample_rate: Annotated[
         float, typer.Option(min=0.1, help="Pictures a second in which faces are looked for.")
-    ] = 5.0,
+    ] = WatchSettings.sample_rate,
     min_face: Annotated[
         int, typer.Option(min=1, help="Width of the smallest face, in pixels of the video.")
-    ] = 20,
+    ] = WatchSettings.min_face,
     model: Annotated[
         Path | None, typer.Option("--model", "-m", help="A trained model, not the one shipped.")
     ] = None,
     describer: Annotated[
         str, typer.Option(help="The base CNN: a name of `castlist models`, an .onnx file, "
                           "SE-ResNet50-256:FILE or ResNet50:FILE.")
-    ] = "sface-int8",
+    ] = DEFAULTS[1],
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -53,9 +55,9 @@ def scan(
 
     Example: `castlist scan episode.mp4`
     """
-    from castlist.scanning import ScanSettings, cast_folder
-    from castlist.scanning import scan as scan_video
-    from castlist.video.watch import WatchSettings
+    from castlist.scanning.scan import cast_folder
+    from castlist.scanning.scan import scan as scan_video
+    from castlist.scanning.settings import ScanSettings
 
     settings = ScanSettings(
         watching=WatchSettings(sample_rate=sample_rate, min_face=min_face),

@@ -45,33 +45,14 @@ def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDAr
 def picture(image: Image, box: NDArray[np.floating]) -> Image:
     """Cut out a face with some of what is around it, square and small."""
     x, y, w, h = (float(value) for value in box)
-    side = max(w, h) * (1 + 2 * _PICTURE_MARGIN)
     height, width = image.shape[:2]
+    side = min(max(1, round(max(w, h) * (1 + 2 * _PICTURE_MARGIN))), height, width)
     # At the border, move the square into the picture rather than make up what is not there.
-    left = min(max(x + w / 2 - side / 2, 0), max(width - side, 0))
-    top = min(max(y + h / 2 - side / 2, 0), max(height - side, 0))
-    size = max(1, min(_PICTURE_SIDE, round(side)))
-    scale = size / side
-    matrix = np.array([[scale, 0, -scale * left], [0, scale, -scale * top]])
-    part, matrix = _shrunk(image, matrix, scale)
-    flags, border = cv2.INTER_LINEAR, cv2.BORDER_REPLICATE
-    cut = cv2.warpAffine(part, matrix, (size, size), flags=flags, borderMode=border)
-    return np.asarray(cut, np.uint8)
-
-
-def _shrunk(
-    image: Image, matrix: NDArray[np.float64], scale: float
-) -> tuple[Image, NDArray[np.float64]]:
-    """Average before shrinking a lot: picking single pixels would leave noise."""
-    if scale >= 0.5:
-        return image, matrix
-    height, width = image.shape[:2]
-    to = (max(1, round(2 * scale * width)), max(1, round(2 * scale * height)))
-    small = np.asarray(cv2.resize(image, to, interpolation=cv2.INTER_AREA), np.uint8)
-    matrix = matrix.copy()
-    matrix[:, 0] *= width / to[0]
-    matrix[:, 1] *= height / to[1]
-    return small, matrix
+    left = min(max(round(x + w / 2 - side / 2), 0), width - side)
+    top = min(max(round(y + h / 2 - side / 2), 0), height - side)
+    cut = image[top : top + side, left : left + side]
+    size = min(side, _PICTURE_SIDE)
+    return np.asarray(cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def quality(image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:

@@ -15,9 +15,12 @@ from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.detect import quiet_opencv
 from castlist.video.frames import Image
-from castlist.video.weights import REGISTRY, fetch
+from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
-DEFAULT_DESCRIBER = "sface-int8"
+DEFAULT_DESCRIBER = DEFAULTS[1]
+#: Weights that are SFace, for which castlist comes with a model.
+SFACE = ("sface-int8", "sface")
+_VGGFACE2 = ("SE-ResNet50-256", "ResNet50")
 _BATCH = 16
 
 
@@ -140,24 +143,32 @@ def open_describer(
     progress : callable
         Told when weights are fetched.
     """
-    if choice in ("sface-int8", "sface"):
+    if choice in SFACE:
         return SFace(fetch(choice, progress))
     if choice in REGISTRY and not choice.startswith("yunet"):
         return OnnxFace(fetch(choice, progress), choice, device)
-    kind, _, path = choice.partition(":")
-    if kind in ("SE-ResNet50-256", "ResNet50") and path:
+    kind, path = choice.partition(":")[0], describer_file(choice)
+    if kind in _VGGFACE2 and path is not None:
         from castlist.video.vggface2 import VggFace2Describer
 
-        return VggFace2Describer(Path(path), kind, device)
-    if Path(choice).suffix == ".onnx":
-        if not Path(choice).is_file():
-            raise InputError(f"{choice}: no such file")
-        return OnnxFace(choice, device=device)
+        return VggFace2Describer(path, kind, device)
+    if path is not None:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        return OnnxFace(path, device=device)
     names = [name for name in REGISTRY if not name.startswith("yunet")]
     raise InputError(
         f"no describer {choice!r}; there are {', '.join(names)}, a path to an .onnx file, "
         "SE-ResNet50-256:FILE and ResNet50:FILE"
     )
+
+
+def describer_file(choice: str) -> Path | None:
+    """Return the file that a choice of :func:`open_describer` names, if it names one."""
+    kind, _, path = choice.partition(":")
+    if kind in _VGGFACE2 and path:
+        return Path(path)
+    return Path(choice) if Path(choice).suffix == ".onnx" else None
 
 
 def _unit(features: NDArray[np.floating]) -> NDArray[np.float32]:

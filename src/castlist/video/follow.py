@@ -103,7 +103,7 @@ class Follower:
             given[f] = self.live[t]
         tracks = []
         for f, known in enumerate(given):
-            track = known or Track(new())
+            track = Track(new()) if known is None else known
             if known is None:
                 self.live.append(track)
             track.add(number, time, faces.box[f], float(faces.score[f]))

@@ -18,28 +18,10 @@ from castlist.video.detect import Detector, Faces
 from castlist.video.follow import ALIKE, FEWEST_FACES, Follower, Track, cosine
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
+from castlist.video.settings import WatchSettings
 from castlist.video.shots import CUT_WIDTH, ShotSplitter
 
 _AHEAD = 6  # pictures decoded before they are needed
-
-
-@dataclass(frozen=True)
-class WatchSettings:
-    """What is looked for in a video.
-
-    Attributes
-    ----------
-    sample_rate : float
-        Pictures a second in which faces are looked for.
-    min_face : int
-        Width of the smallest face, in pixels of the video.
-    faces_a_track : int
-        Faces of a track that are described, at most.
-    """
-
-    sample_rate: float = 5.0
-    min_face: int = 20
-    faces_a_track: int = 5
 
 
 @dataclass(frozen=True)

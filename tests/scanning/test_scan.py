@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
-from castlist.scanning import CAST, FACES, PARTS, REPORT, RUN, TRACKS, ScanSettings, scan
-from castlist.video.watch import WatchSettings
+from castlist.scanning.notes import RUN
+from castlist.scanning.scan import CAST, FACES, PARTS, REPORT, TRACKS, scan
+from castlist.scanning.settings import ScanSettings
+from castlist.video.settings import WatchSettings
 from tests.video.videos import plain, write_video
 
 
@@ -107,7 +109,7 @@ def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path
 
 def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):
     folder = tmp_path / "killed.cast"
-    code = "import sys, castlist.scanning as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
+    code = "import sys, castlist.scanning.scan as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
     kills = 0
     for _ in range(3):
         run = subprocess.Popen([sys.executable, "-c", code, str(sample[0]), str(folder)])
@@ -147,7 +149,7 @@ def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, mon
     folder = tmp_path / "copy.cast"
     shutil.copytree(scanned.folder, folder)
     with monkeypatch.context() as patched:
-        patched.setattr("castlist.scanning.watch", None)  # the second scan dies as it begins
+        patched.setattr("castlist.scanning.scan.watch", None)  # the second scan dies as it begins
         with pytest.raises(TypeError):
             scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     again = scan(sample[0], folder)
@@ -208,7 +210,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, weights)
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "from castlist.cli import main\n"
-        "import castlist.scanning\n"
+        "import castlist.scanning.scan\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
         f"sys.argv = ['castlist', 'scan', {str(path)!r}]\n"
         "main()"

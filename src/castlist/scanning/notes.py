@@ -1,0 +1,120 @@
+"""``run.json``: what a scan did, with what, and which of its stages need not be done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from castlist._version import __version__
+from castlist.io.files import printable, replacing
+from castlist.scanning.settings import ScanSettings
+from castlist.video.describe import describer_file
+from castlist.video.frames import Video
+from castlist.video.weights import DEFAULTS
+
+RUN = "run.json"
+#: Raised when watching gives other tracks than before: old tracks are then made again.
+_WATCHING = 1
+
+
+@dataclass
+class RunNotes:
+    """The notes of one scan.
+
+    Attributes
+    ----------
+    folder : Path
+        The cast's folder.
+    prints : dict
+        A fingerprint a stage, of all that matters for it, in the order of stages.
+    value : dict
+        What is in ``run.json``.
+    """
+
+    folder: Path
+    prints: dict[str, str]
+    value: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path, video: Video, settings: ScanSettings) -> RunNotes:
+        """Begin a run, or take up what is there."""
+        stat = video.path.stat()
+        seen = {
+            "name": printable(video.path.name),
+            "bytes": stat.st_size,
+            "changed": stat.st_mtime_ns,
+        }
+        watching = [_WATCHING, seen, asdict(settings.watching), DEFAULTS[0]]
+        weights = _content(describer_file(settings.describer))
+        prints = {"watch": _print(watching, settings.describer, weights)}
+        bounds = [settings.characters, settings.min_characters, settings.max_characters]
+        prints["group"] = _print(prints["watch"], bounds, _content(settings.model), __version__)
+        prints["report"] = _print(prints["group"])
+        before = read_json(folder / RUN)
+        value = {
+            "castlist": __version__,
+            "video": {
+                **seen, "duration": video.duration, "size": list(video.size), "rate": video.rate,
+            },
+            "settings": {**asdict(settings), "model": str(settings.model or "shipped")},
+            "versions": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("numpy", "torch", "av", "scenedetect-headless",
+                                                    "opencv-python-headless")},
+            },
+            "stages": before.get("stages", {}),
+            "counts": before.get("counts", {}),
+        }  # fmt: skip
+        return cls(folder, prints, value)
+
+    def done(self, stage: str, *files: str) -> bool:
+        """Say whether a stage was finished before, with the settings of now."""
+        noted = self.value["stages"].get(stage, {}).get("print")
+        return noted == self.prints[stage] and all((self.folder / f).is_file() for f in files)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[dict[str, Any]]:
+        """Note how long a stage took, and that it is done."""
+        began = time.perf_counter()
+        for later in list(self.prints)[list(self.prints).index(name) :]:
+            self.value["stages"].pop(later, None)
+        self.write()  # before a file of theirs is touched: nobody may take it for theirs again
+        note: dict[str, Any] = {}
+        yield note
+        note |= {"print": self.prints[name], "seconds": round(time.perf_counter() - began, 3)}
+        self.value["stages"][name] = note
+        self.write()
+
+    def write(self) -> None:
+        """Write ``run.json``."""
+        with replacing(self.folder / RUN) as partial:
+            partial.write_text(json.dumps(self.value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def _print(*values: Any) -> str:
+    text = json.dumps(values, default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _content(path: Path | None) -> str:
+    """Return a hash of a file, where there is one."""
+    if path is None or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a note of ours; one that is not there or damaged says nothing."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

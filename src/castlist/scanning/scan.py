@@ -1,0 +1,217 @@
+"""From a video file to its cast, in a folder: watch, group, report."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from castlist.cast.cast import Cast, load_cast, make_cast, save_cast
+from castlist.cluster.tracks import cluster_tracks, embed_tracks
+from castlist.errors import InputError
+from castlist.io.files import printable, replacing
+from castlist.io.parquet import write_tracks
+from castlist.io.read import read_tracks
+from castlist.learn.model import BallModel
+from castlist.learn.model_file import load_model
+from castlist.learn.shipped import shipped_model
+from castlist.progress import Progress, silent
+from castlist.report.page import write_report
+from castlist.scanning.notes import RunNotes, read_json
+from castlist.scanning.settings import ScanSettings
+from castlist.tracks import TrackSet
+from castlist.video.describe import SFACE, Describer, open_describer
+from castlist.video.detect import open_detector
+from castlist.video.frames import Video, open_video
+from castlist.video.parts import Parts, pictures_of
+from castlist.video.settings import WatchSettings
+from castlist.video.watch import WatchedShot, watch
+from castlist.video.weights import REGISTRY
+
+SUFFIX = ".cast"
+TRACKS, CAST, REPORT = "tracks.parquet", "cast.json", "report.html"
+FACES, PARTS = "faces", "parts"
+_SECONDS_A_PART = 5.0
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A finished scan.
+
+    Attributes
+    ----------
+    folder : Path
+        Where all of it is.
+    cast : Cast
+        Who is in the video.
+    run : dict
+        Settings, versions, timings and counts, as in ``run.json``.
+    """
+
+    folder: Path
+    cast: Cast
+    run: dict[str, Any]
+
+    @property
+    def report(self) -> Path:
+        """The page to look at."""
+        return self.folder / REPORT
+
+
+def scan(
+    video: str | Path,
+    folder: str | Path | None = None,
+    settings: ScanSettings | None = None,
+    *,
+    progress: Progress = silent,
+) -> Scan:
+    """Find out who is in a video.
+
+    Parameters
+    ----------
+    video : path
+        A video file.
+    folder : path, optional
+        Where to put the result; ``<video>.cast`` beside the video if not given. A scan that was
+        cut off goes on from there, and what is done is done again only if a setting that matters
+        for it changed.
+    settings : ScanSettings, optional
+        How.
+    progress : callable
+        Told how far it is.
+    """
+    path, settings = Path(video), settings or ScanSettings()
+    if not path.is_file():
+        raise InputError(f"{path}: no such video file")
+    folder = Path(folder) if folder is not None else cast_folder(path)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a cast needs a folder")
+    with open_video(path) as opened:
+        model = _model(settings)
+        notes = RunNotes.open(folder, opened, settings)
+        tracks = _watched(notes, settings, opened, model, progress)
+    cast = _grouped(notes, settings, tracks, model, progress)
+    _report(notes, cast)
+    return Scan(folder, cast, notes.value)
+
+
+def cast_folder(video: Path, out: Path | None = None) -> Path:
+    """Return where the cast of a video goes: beside it, or into a folder."""
+    return (video.parent if out is None else out) / f"{video.stem}{SUFFIX}"
+
+
+def _watched(
+    notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, progress: Progress
+) -> TrackSet:
+    """Find and describe the tracks of the video."""
+    path = notes.folder / TRACKS
+    if notes.done("watch", TRACKS):
+        with suppress(InputError):  # damaged since: made again
+            return read_tracks(path)
+    describer = open_describer(settings.describer, settings.device, progress)
+    if model.describer not in ("", describer.name):  # now, and not after an hour of watching
+        raise InputError(
+            f"this model takes features of {model.describer}, and the describer is {describer.name}"
+        )
+    with notes.stage("watch") as note:
+        parts = _parts(notes)
+        resumed = parts.end
+        _watch_into(parts, video, describer, settings.watching, progress)
+        tracks = parts.join(printable(video.path.name), describer.name)
+        write_tracks(path, tracks)
+        note["resumed_at"] = resumed
+        notes.value["counts"] |= {
+            "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
+            "faces": tracks.n_faces, "shots": parts.shots,
+        }  # fmt: skip
+    parts.clear()
+    return tracks
+
+
+def _watch_into(
+    parts: Parts, video: Video, describer: Describer, settings: WatchSettings, progress: Progress
+) -> None:
+    """Watch what is not watched yet, and write it down every few seconds."""
+    if parts.place is None:
+        return
+    detector = open_detector(progress)
+    total = max(1, round(video.duration))
+    waiting: list[WatchedShot] = []
+    written, damaged = time.monotonic(), 0
+
+    def at(moment: float) -> None:
+        progress("finding faces", min(round(moment), total), total)
+
+    at(parts.end)
+    with closing(watch(video, detector, describer, settings, parts.place, at)) as shots:
+        for shot in shots:
+            waiting.append(shot)
+            if shot.next is None or time.monotonic() - written > _SECONDS_A_PART:
+                parts.add(waiting, video.damaged - damaged)
+                waiting, written, damaged = [], time.monotonic(), video.damaged
+    at(total)
+
+
+def _parts(notes: RunNotes) -> Parts:
+    """Take up the parts of a run that was cut off, if it had the settings of now."""
+    folder, faces = notes.folder / PARTS, notes.folder / FACES
+    mark = folder / "settings.json"
+    if read_json(mark).get("watch") != notes.prints["watch"]:
+        for old in [*folder.glob("*.npz"), *faces.glob("*.jpg")]:
+            old.unlink()
+        with replacing(mark) as partial:
+            partial.write_text(json.dumps({"watch": notes.prints["watch"]}), "utf-8")
+    return Parts.resume(folder, faces)
+
+
+def _grouped(
+    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel, progress: Progress
+) -> Cast:
+    """Group the tracks into characters."""
+    path = notes.folder / CAST
+    if notes.done("group", CAST):
+        with suppress(InputError):
+            return load_cast(path, tracks)
+    with notes.stage("group"):
+        duration = max(notes.value["video"]["duration"], float(tracks.time.max(initial=0.0)))
+        pause = 1 / settings.watching.sample_rate
+        if len(tracks):
+            made = cluster_tracks(
+                tracks, model, n_clusters=settings.characters, overlaps=True,
+                at_least=settings.min_characters, at_most=settings.max_characters,
+                progress=progress,
+            )  # fmt: skip
+            points = embed_tracks(tracks, model)
+            # Two faces of one ball are 2b apart on average, and τ is 4b.
+            cast = make_cast(tracks, made.labels, points, duration, pause, model.threshold / 2)
+        else:
+            cast = Cast(tracks, (), duration)
+        save_cast(cast, path, {"threshold": model.threshold})
+        notes.value["counts"]["characters"] = len(cast.characters)
+    return cast
+
+
+def _report(notes: RunNotes, cast: Cast) -> None:
+    """Write the page."""
+    if notes.done("report", REPORT):
+        return
+    with notes.stage("report"):
+
+        def crops(track: int) -> list[bytes]:
+            paths = pictures_of(notes.folder / FACES, str(cast.tracks.ids[track]))
+            return [path.read_bytes() for path in paths]
+
+        about = {name: notes.value[name] for name in ("castlist", "settings", "counts")}
+        write_report(cast, crops, notes.folder / REPORT, about)
+
+
+def _model(settings: ScanSettings) -> BallModel:
+    if settings.model is not None:
+        return load_model(settings.model)
+    sface = settings.describer in SFACE
+    if not sface and settings.describer not in REGISTRY:
+        open_describer(settings.describer, settings.device)  # says so if there is none
+    return shipped_model("SFace" if sface else settings.describer)

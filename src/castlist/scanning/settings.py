@@ -1,0 +1,51 @@
+"""What a scan depends on besides the video."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from castlist.errors import InputError
+from castlist.video.settings import WatchSettings
+from castlist.video.weights import DEFAULTS
+
+
+@dataclass(frozen=True)
+class ScanSettings:
+    """What a scan depends on besides the video.
+
+    Attributes
+    ----------
+    watching : WatchSettings
+        How closely the video is looked at.
+    describer : str
+        As :func:`castlist.video.describe.open_describer` takes it.
+    model : Path or None
+        A trained model; the one that comes with castlist if not given.
+    characters, min_characters, max_characters : int, optional
+        The number of characters, or bounds of it, for who knows; nobody needs to.
+    device : str
+        ``cpu`` or ``cuda``.
+    """
+
+    watching: WatchSettings = field(default_factory=WatchSettings)
+    describer: str = DEFAULTS[1]
+    model: Path | None = None
+    characters: int | None = None
+    min_characters: int | None = None
+    max_characters: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name in ("characters", "min_characters", "max_characters"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}")
+        if self.characters is not None and (self.min_characters or self.max_characters):
+            raise InputError("give the number of characters or bounds of it, not both")
+        if (self.min_characters or 0) > (self.max_characters or np.inf):
+            raise InputError("min_characters is more than max_characters")
+        if not 0 < self.watching.sample_rate <= 1000:
+            raise InputError("the sample rate must be more than 0 pictures a second")

@@ -2,10 +2,13 @@ from ._version import __version__ as __version__
 from .cast.cast import Cast as Cast
 from .cast.cast import Character as Character
 from .cluster.estimator import BallClustering as BallClustering
+from .cluster.gmeans import g_means as g_means
+from .cluster.kmeans import k_means as k_means
 from .cluster.linkage import Linkage as Linkage
 from .cluster.linkage import complete_linkage as complete_linkage
 from .cluster.tracks import cluster_tracks as cluster_tracks
 from .cluster.tracks import embed_tracks as embed_tracks
+from .cluster.xmeans import x_means as x_means
 from .errors import CastlistError as CastlistError
 from .errors import CollapseWarning as CollapseWarning
 from .errors import InputError as InputError

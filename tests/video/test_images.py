@@ -65,7 +65,7 @@ def test_people_are_described_and_pictures_without_a_face_are_named(album, weigh
     shown, _ = describe_folder(album, open_detector, open_describer, television=4, people={"d3"})
     assert shown.face_counts.tolist() == [4, 4]
     alike = np.asarray(shown.features)[:4]
-    assert (alike @ alike.T).min() > 0.7  # one look, varied
+    assert (alike @ alike.T).min() > 0.6  # one look, more or less blurred
     again, _ = describe_folder(album, open_detector, open_describer, degraded=2, seed=1)
     np.testing.assert_array_equal(again.features, tracks.features)
 

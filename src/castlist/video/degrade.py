@@ -12,7 +12,7 @@ from castlist.video.frames import Image
 
 #: Face width, blur (in pixels of the small face), brightness, JPEG quality, and how far off
 #: landmarks are (in face widths): what the faces of the paper's episodes go through.
-WIDTHS = (30.0, 110.0)
+WIDTHS = (24.0, 120.0)
 BLURS = (0.0, 1.2)
 GAINS = (0.35, 1.1)
 QUALITIES = (25, 80)
@@ -29,9 +29,13 @@ class Look:
     quality: int
 
     def varied(self, rng: np.random.Generator) -> Look:
-        """Return nearly the same: another moment of the same shot."""
+        """Return another moment of the same shot: nearly the same, but sharper or more blurred.
+
+        Size and light change little within a shot; motion blur comes and goes.
+        """
         wider, lighter = rng.uniform(0.9, 1.1, 2)
-        return replace(self, width=wider * self.width, gain=lighter * self.gain)
+        blur = float(rng.uniform(0, 1.5)) * self.blur
+        return replace(self, width=wider * self.width, gain=lighter * self.gain, blur=blur)
 
 
 def draw_look(rng: np.random.Generator) -> Look:

@@ -157,7 +157,7 @@ def _describe(
     crops: list[Image] = []
     boxes, scores, faceless = [], [], []
     for path in track.pictures:
-        image, faces = _face_in(path, detector)
+        image, faces = face_in(path, detector)
         if not len(faces):
             faceless.append(path)
             continue
@@ -176,8 +176,8 @@ def _describe(
     )
 
 
-def _face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
-    """Return a picture and the face it is of: large, and in the middle."""
+def read_picture(path: Path) -> Image:
+    """Read a picture, a small one enlarged so that the detector can work on it."""
     data = np.fromfile(path, np.uint8)
     image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
     if image is None:
@@ -187,10 +187,15 @@ def _face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
         scale = _SMALLEST_SIDE / min(height, width)
         size = (round(scale * width), round(scale * height))
         image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
-        height, width = image.shape[:2]
-    picture = np.asarray(image, np.uint8)
+    return np.asarray(image, np.uint8)
+
+
+def face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
+    """Return a picture and the face it is of, if any: in the middle, and large."""
+    picture = read_picture(path)
     faces = detector.detect(picture)
     if len(faces) > 1:
+        height, width = picture.shape[:2]
         middle = faces.box[:, :2] + faces.box[:, 2:] / 2 - np.array([width, height]) / 2
         away = np.linalg.norm(middle, axis=1) / faces.box[:, 2]
         faces = faces[np.array([int(np.argmin(away))])]

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage bench-scan setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan study setup clean
 
 setup: $(READY)
 
@@ -36,6 +36,11 @@ bench-linkage: $(READY)
 CLIPS ?= ../shared/data/clips
 bench-scan: $(READY)
 	$(BIN)/python benchmarks/bench_scan.py $(CLIPS)
+
+SHARED ?= ../shared/data
+study: $(READY)
+	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data
+	$(BIN)/castlist study benchmarks/study.toml -o study-out
 
 clean:
 	rm -rf $(VENV) demo

@@ -16,6 +16,8 @@ from .features import Features as Features
 from .io.parquet import write_tracks as write_tracks
 from .io.read import read_tracks as read_tracks
 from .learn.batches import split_identities as split_identities
+from .learn.finetune import FinetuneSettings as FinetuneSettings
+from .learn.finetune import finetune as finetune
 from .learn.losses.ball import BallLoss as BallLoss
 from .learn.model import BallModel as BallModel
 from .learn.model_file import load_model as load_model
@@ -46,6 +48,12 @@ from .study.figures import draw_curves as draw_curves
 from .study.figures import draw_skew as draw_skew
 from .study.made import MadeWorld as MadeWorld
 from .study.made import made_tracks as made_tracks
+from .study.page import write_study as write_study
+from .study.plan import Plan as Plan
+from .study.plan import read_plan as read_plan
+from .study.results import Record as Record
+from .study.results import Results as Results
+from .study.run import run_study as run_study
 from .study.statistics import Statistics as Statistics
 from .study.statistics import statistics as statistics
 from .tracks import TrackSet as TrackSet

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from castlist import MadeWorld, made_tracks, write_tracks
+from castlist import MadeWorld, load_model, made_tracks, write_tracks
 
 WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
 
@@ -30,7 +30,7 @@ def data(tmp_path_factory):
     write_tracks(folder / "train.parquet", made_tracks(60, 1500, 4, world=WORLD, seed=1))
     unseen = made_tracks(12, 200, 4, world=WORLD, seed=2, first_identity=1000)
     write_tracks(folder / "unseen.parquet", unseen)
-    options = "--epochs 25 --batch 300 --rate 0.02 --hidden 32 --embedding 16"
+    options = "--recipe paper --epochs 25 --batch 300 --rate 0.02 --hidden 32 --embedding 16"
     options += " --freeze-b 2 --fraction 0.25"
     train = ("train", folder / "train.parquet", "-o", folder / "run", *options.split())
     return folder, train, castlist(*train, "--json")
@@ -45,6 +45,60 @@ def test_train(data):
     again = castlist(*train)  # finished already: the table, at once
     assert "NMI" in again.stdout
     assert f"{report['validation']['nmi']:.4f}" in again.stdout
+
+
+def test_finetune(data):
+    folder, _, _ = data
+    tracks, model = folder / "unseen.parquet", folder / "run" / "model.safetensors"
+    done = castlist("finetune", tracks, "--model", model, "-o", folder / "tuned.safetensors")
+    assert "no two tracks share a frame" in done.stdout
+    assert load_model(folder / "tuned.safetensors").threshold == load_model(model).threshold
+    done = castlist(
+        "finetune", tracks, "--model", folder / "gone.safetensors", "-o", folder / "x", code=2
+    )
+    assert "no such model file" in done.stderr
+
+
+def test_study(data):
+    folder, _, _ = data
+    plan = folder / "study.toml"
+    plan.write_text(
+        """
+title = "Unseen people"
+seeds = [0]
+methods = ["base", "mine"]
+[train]
+tracks = "train.parquet"
+[[test]]
+name = "unseen"
+tracks = "unseen.parquet"
+validation = "unseen.parquet"
+[method.mine]
+model = "run/model.safetensors"
+""",
+        "utf-8",
+    )
+    done = castlist("study", plan, "-o", folder / "study", "--quick")
+    assert done.stdout.split("\n")[0] == str(folder / "study" / "index.html")
+    assert "Unseen people" in (folder / "study" / "index.html").read_text("utf-8")
+    plan.write_text("title = ", "utf-8")
+    assert "not TOML" in castlist("study", plan, "-o", folder / "study", code=2).stderr
+
+
+def test_train_with_a_rival_loss(data):
+    folder, _, _ = data
+    options = "--loss triplet --epochs 4 --batch 300 --hidden 32 --embedding 16 --fraction 0.25"
+    options += " --validate-every 2 --weight-decay 0.0001 --half --no-normalise"
+    done = castlist("train", folder / "train.parquet", "-o", folder / "rival", *options.split())
+    model = load_model(folder / "rival" / "model.safetensors")
+    best = model.validation
+    assert model.threshold == best["operating"] != 4 * best["b"]
+    assert best["epoch"] in (1, 3)
+    assert not model.normalise
+    assert (model.settings["loss"], model.settings["half"]) == ("triplet", True)
+    header, row = done.stdout.splitlines()[:2]
+    assert header.split() == ["validation", "epoch", "b", "τ", "#Ch", "#Cl", "NMI", "WCP"]
+    assert row.split()[:4] == ["operating", str(best["epoch"]), "–", f"{best['operating']:.4f}"]
 
 
 def test_evaluate(data):
@@ -89,7 +143,8 @@ def test_stats(data):
 
 
 @pytest.mark.parametrize(
-    "command", ["scan", "describe", "models", "train", "cluster", "evaluate", "stats"]
+    "command",
+    ["scan", "describe", "models", "train", "finetune", "cluster", "evaluate", "stats", "study"],
 )
 def test_help_shows_an_example(command):
     assert f"Example: castlist {command}" in castlist(command, "--help").stdout
@@ -111,6 +166,7 @@ def test_version():
         ("stats {unseen} --figure skew.gif", ".png, .svg, .pdf"),
         ("train {unseen} -o run --hidden 1,x", "--hidden must be numbers"),
         ("train {unseen} -o run --rate 0", "rate must be positive"),
+        ("train {unseen} -o run --loss luck", "loss must be one of ball, cross-entropy, ldml,"),
         ("train {unseen} -o run --fraction 0.99", "too few to train on"),
         ("frobnicate", "No such command"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet, split_identities
-from castlist.learn.batches import uniform_batches
+from castlist.learn.batches import random_half, uniform_batches
 
 
 def test_no_identity_is_on_both_sides(made):
@@ -54,3 +54,34 @@ def test_an_epoch_sees_every_track_once_by_one_of_its_faces():
                 drawn[int(track)].add(int(face))
     for i in range(7):  # every face of a track is drawn sometimes, and no other
         assert drawn[i] == set(range(tracks.offsets[i], tracks.offsets[i + 1]))
+
+
+def test_half_of_the_faces_is_drawn_uniformly_and_averaged():
+    counts = np.array([1, 5, 2, 4])
+    starts = np.array([10, 40, 20, 70])
+    rng = np.random.default_rng(0)
+    seen = np.zeros(100, int)
+    for _ in range(2000):
+        faces, offsets = random_half(starts, counts, rng)
+        np.testing.assert_array_equal(np.diff(offsets), [1, 3, 1, 2])
+        for run in range(4):
+            mine = faces[offsets[run] : offsets[run + 1]]
+            assert len(set(mine.tolist())) == len(mine)
+            assert (mine >= starts[run]).all()
+            assert (mine < starts[run] + counts[run]).all()
+        seen[faces] += 1
+    for run, share in enumerate([1, 3 / 5, 1 / 2, 1 / 2]):
+        drawn = seen[starts[run] : starts[run] + counts[run]] / 2000
+        np.testing.assert_allclose(drawn, share, atol=0.06)
+
+    tracks = TrackSet.from_faces(np.repeat(np.arange(4), counts), feature=np.eye(12))
+    means = np.empty((4, 12))
+    for x, y in uniform_batches(tracks, np.arange(4), 2, rng, half=True):
+        means[y] = x
+    np.testing.assert_allclose(means.sum(1), 1, rtol=1e-6)  # each row a mean of unit vectors
+    assert [sorted(set(row[row > 0].round(6).tolist())) for row in means] == [
+        [1.0], [0.333333], [1.0], [0.5]
+    ]  # fmt: skip
+    for track, row in enumerate(means):
+        own = slice(tracks.offsets[track], tracks.offsets[track + 1])
+        assert row[own].sum() > 0.999

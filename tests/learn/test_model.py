@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from castlist import BallModel, InputError, __version__, load_model, save_model
+from castlist.learn.model_file import FORMAT
 
 
 def arithmetic(model, x):
@@ -75,7 +76,7 @@ def test_bad_model_files_are_refused(tmp_path):
     save_file({"x": torch.zeros(2)}, path)
     with pytest.raises(InputError, match="not a whole castlist safetensors file"):
         load_model(path)
-    about = {"format": 1, "dims": [6, 5], "normalise": True, "describer": "", "settings": {}}
+    about = {"format": FORMAT, "dims": [6, 5], "normalise": True, "describer": "", "settings": {}}
     save_file(model.state_dict(), path, {"castlist": json.dumps({**about, "validation": {}})})
     with pytest.raises(InputError, match="not a castlist model"):
         load_model(path)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,47 @@ def test_by_count_gives_the_true_number():
     tracks = people(0.7)
     tau = choose_threshold(None, tracks, by="count")
     assert cluster_tracks(tracks, threshold=tau).n_clusters == 12
+
+
+def several(spread: float) -> list[TrackSet]:
+    """Three videos of other casts, the last of one person only."""
+    return [
+        replace(people(spread, n, each, seed), videos=(f"video {seed}",))
+        for seed, (n, each) in enumerate([(12, 8), (5, 20), (1, 6)])
+    ]
+
+
+@pytest.mark.parametrize("spread", [0.5, 0.8])
+def test_videos_apart_by_count_give_the_total_number(spread):
+    videos = several(spread)
+    tau = choose_threshold(None, TrackSet.join(videos), by="count", apart=True)
+    assert sum(cluster_tracks(one, threshold=tau).n_clusters for one in videos) == 18
+
+
+@pytest.mark.parametrize("spread", [0.5, 0.8])
+def test_videos_apart_by_nmi_give_the_best_mean(spread):
+    videos = several(spread)
+
+    def mean(tau):
+        found = [cluster_tracks(one, threshold=tau).labels for one in videos]
+        return np.mean(
+            [nmi(one.identity, labels) for one, labels in zip(videos, found, strict=True)]
+        )
+
+    best = mean(choose_threshold(None, TrackSet.join(videos), apart=True))
+    assert all(mean(float(other)) <= best + 1e-12 for other in np.linspace(0.01, 80, 20))
+
+
+def test_one_video_apart_is_one_video():
+    tracks = people(0.7)
+    for by in ("nmi", "count"):
+        assert choose_threshold(None, tracks, by, apart=True) == choose_threshold(None, tracks, by)
+
+
+def test_one_person_a_video_is_too_few():
+    alone = [replace(people(0.1, n=1, seed=k), videos=(str(k),)) for k in range(3)]
+    with pytest.raises(InputError, match="two people .*, in one video"):
+        choose_threshold(None, TrackSet.join(alone), by="count", apart=True)
 
 
 def test_one_person_is_too_few():

@@ -10,7 +10,9 @@ import torch
 from castlist import (
     CollapseWarning,
     InputError,
+    TrackSet,
     TrainSettings,
+    choose_threshold,
     complete_linkage,
     curve,
     evaluate_tracks,
@@ -19,6 +21,7 @@ from castlist import (
     split_identities,
     train,
 )
+from castlist.learn.settings import LOSS_NAMES
 
 SETTINGS = TrainSettings(
     hidden=(32,), embedding=16, epochs=12, batch=300, rate=0.02, freeze_b=2, validation=0.2, seed=1
@@ -37,6 +40,116 @@ def test_it_learns_people_it_never_saw(made):
     assert abs(found.n_clusters - found.n_characters) <= 2
     best = max(result.history, key=lambda record: record["nmi"])
     assert result.model.validation == best
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSS_NAMES if name != "ball"])
+def test_every_rival_learns_and_gets_the_threshold_of_the_true_number(made, loss):
+    # The text's scale, 1 / (N |C_k|), makes the prototypical loss a slow one.
+    epochs = 60 if loss == "prototypical" else 30
+    result = train(made, replace(SETTINGS, epochs=epochs, loss=loss))
+    model, best = result.model, max(result.history, key=lambda record: record["nmi"])
+    assert result.history[-1]["loss"] < 0.6 * result.history[0]["loss"]
+    assert best["nmi"] > result.history[0]["nmi"]
+    unseen = made[split_identities(made, 0.2, seed=1).validation]
+    raw = complete_linkage(unseen.mean_features()).cut_to(12)
+    assert best["nmi"] > nmi(unseen.identity, raw) + 0.05
+    assert model.normalise == LOSS_NAMES[loss]
+    assert model.settings["normalise"] == LOSS_NAMES[loss]
+    assert model.threshold == model.operating == choose_threshold(model, unseen, by="count")
+    found = evaluate_tracks(unseen, model).scores
+    kept = model.validation
+    assert found.n_clusters == best["n_clusters"] == kept["operating_clusters"] == 12
+    assert found.nmi == pytest.approx(best["nmi"])
+    assert (kept["operating_nmi"], kept["operating_wcp"]) == pytest.approx((found.nmi, found.wcp))
+    seen = made[split_identities(made, 0.2, seed=1).train]
+    assert kept["train_threshold"] == choose_threshold(model, seen, by="count")
+    assert not any(record["collapsed"] for record in result.history)
+
+
+@pytest.mark.parametrize(("loss", "value"), [("ldml", "beta"), ("contrastive", "margin")])
+def test_a_rivals_value_is_trained_as_b_is(made, loss, value):
+    frozen = train(made, replace(SETTINGS, epochs=4, loss=loss)).history
+    start = frozen[0][value]
+    assert [record[value] == pytest.approx(start) for record in frozen[:2]] == [True, True]
+    assert frozen[3][value] != pytest.approx(start, abs=1e-6)
+    still = train(made, replace(SETTINGS, epochs=4, loss=loss, rate_b=0)).history
+    assert still[3][value] == pytest.approx(start)
+
+
+def test_only_some_epochs_are_validated_and_the_last_is(made):
+    result = train(made, replace(SETTINGS, epochs=8, validate_every=3))
+    validated = [record["epoch"] for record in result.history if record["nmi"] is not None]
+    assert validated == [2, 5, 7]
+    assert result.model.validation["epoch"] in validated
+    assert result.history[0]["n_clusters"] is None
+    every = train(made, replace(SETTINGS, epochs=8))
+    assert [r["loss"] for r in result.history] == [r["loss"] for r in every.history]
+    assert [result.history[i]["nmi"] for i in validated] == [
+        every.history[i]["nmi"] for i in validated
+    ]
+
+
+def test_weight_decay_makes_smaller_weights(made):
+    def size(**change):
+        model = train(made, replace(SETTINGS, epochs=3, **change)).model
+        return sum(p.square().sum().item() for p in model.linears.parameters())
+
+    assert size(weight_decay=0.05) < 0.9 * size()
+
+
+@pytest.mark.parametrize("loss", ["ball", "ldml"])
+def test_given_videos_are_validated_apart(made, loss):
+    split = split_identities(made, 0.2, seed=1)
+    held = made[split.validation]
+    parts = [held[np.arange(len(held)) % 3 == k] for k in range(3)]
+    parts = [replace(part, videos=(f"video {k}",)) for k, part in enumerate(parts)]
+    result = train(
+        made[split.train],
+        replace(SETTINGS, epochs=3, loss=loss),
+        validation=TrackSet.join(parts),
+    )
+    model, kept = result.model, result.model.validation
+    scores = [evaluate_tracks(part, model).scores for part in parts]
+    assert kept["n_characters"] == sum(one.n_characters for one in scores)
+    names = ("n_clusters", "nmi", "wcp")
+    if loss == "ldml":  # at τ; the epoch is chosen at each video's own number
+        names = ("operating_clusters", "operating_nmi", "operating_wcp")
+        known = [len(np.unique(part.identity)) for part in parts]
+        at_counts = [
+            evaluate_tracks(part, model, n_clusters=k).scores
+            for part, k in zip(parts, known, strict=True)
+        ]
+        assert kept["n_clusters"] == kept["operating_clusters"] == sum(known)
+        assert kept["nmi"] == pytest.approx(np.mean([one.nmi for one in at_counts]))
+    assert kept[names[0]] == sum(one.n_clusters for one in scores)
+    assert kept[names[1]] == pytest.approx(np.mean([one.nmi for one in scores]))
+    assert kept[names[2]] == pytest.approx(np.mean([one.wcp for one in scores]))
+
+
+def test_videos_of_one_person_each_are_validated_together(made):
+    split = split_identities(made, 0.2, seed=1)
+    held = made[split.validation]
+    alone = [held[held.identity == name] for name in np.unique(held.identity)]
+    alone = [replace(part, videos=(str(part.identity[0]),)) for part in alone]
+    settings = replace(SETTINGS, epochs=1, loss="triplet")
+    together = train(made[split.train], settings, validation=TrackSet.join(alone))
+    assert together.model.validation["nmi"] == pytest.approx(
+        train(made, settings).model.validation["nmi"]
+    )
+
+
+def test_a_rival_needs_two_people_to_validate_on(made):
+    split = split_identities(made, 0.2, seed=1)
+    held = made[split.validation]
+    one = held[held.identity == held.identity[0]]
+    with pytest.raises(InputError, match="two people at least are needed to choose a threshold"):
+        train(made[split.train], replace(SETTINGS, loss="triplet"), validation=one)
+
+
+def test_half_of_a_tracks_faces_can_be_trained_on(made):
+    short = replace(SETTINGS, epochs=2)
+    one, half = train(made, short), train(made, replace(short, half=True))
+    assert one.history[0]["loss"] != half.history[0]["loss"]
 
 
 def test_the_schedule_is_the_papers(made):
@@ -66,25 +179,31 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("after", [1, 4])
-def test_a_killed_run_goes_on_from_its_last_epoch(made, tmp_path, after):
-    whole = train(made, replace(SETTINGS, epochs=6))
+def timeless(history):
+    return [{key: record[key] for key in record if "seconds" not in key} for record in history]
+
+
+@pytest.mark.parametrize(
+    ("loss", "after"),
+    # The first epochs have no momentum of b̂, β or m̂ yet; the later ones have.
+    [("ball", 1), *((name, 4) for name in LOSS_NAMES)],
+)
+def test_a_killed_run_goes_on_from_its_last_epoch(made, tmp_path, loss, after):
+    settings = replace(SETTINGS, epochs=6, loss=loss)
+    whole = train(made, settings)
 
     def kill(stage, done, total):
         if done == after:
             raise Killed
 
     with pytest.raises(Killed):
-        train(made, replace(SETTINGS, epochs=6), run=tmp_path, progress=kill)
+        train(made, settings, run=tmp_path, progress=kill)
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert len(log) == after
     seen = []
-    resumed = train(
-        made,
-        replace(SETTINGS, epochs=6),
-        run=tmp_path,
-        progress=lambda _, done, __: seen.append(done),
-    )
+    resumed = train(made, settings, run=tmp_path, progress=lambda _, done, __: seen.append(done))
+    assert timeless(resumed.history) == timeless(whole.history)  # β and m are in there
+    assert resumed.model.threshold == whole.model.threshold
     assert seen == list(range(after, 7))
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, resumed.model.state_dict()[name])
@@ -96,7 +215,10 @@ def test_a_killed_run_goes_on_from_its_last_epoch(made, tmp_path, after):
     assert saved.describer == "made"
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in log] == list(range(6))
-    assert {"loss", "similar", "dissimilar", "b", "n_clusters", "nmi", "wcp"} <= set(log[0])
+    assert {"loss", "b", "n_clusters", "nmi", "wcp"} <= set(log[0])
+    assert ({"similar", "dissimilar", "nearest_other"} <= set(log[0])) == (loss == "ball")
+    assert saved.settings["loss"] == loss
+    assert saved.threshold == whole.model.threshold
 
 
 def test_another_run_is_not_taken_for_this_one(made, tmp_path):
@@ -149,6 +271,9 @@ def test_a_loss_that_is_not_finite_stops_the_run(made):
         ({"validation": 0.0}, "validation must be between 0 and 1"),
         ({"hidden": (4, 0)}, "hidden widths"),
         ({"seed": -1}, "seed must be 0 or more"),
+        ({"weight_decay": -0.1}, "weight_decay must be 0 or more"),
+        ({"validate_every": 0}, "validate_every must be at least 1"),
+        ({"loss": "luck"}, "loss must be one of ball, cross-entropy, ldml, .*, not 'luck'"),
     ],
 )
 def test_bad_settings_are_refused(change, message):

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from castlist._version import __version__
-from castlist.cli import cluster, describe, evaluate, models, scan, stats, train
+from castlist.cli import (
+    cluster,
+    describe,
+    evaluate,
+    finetune,
+    models,
+    scan,
+    stats,
+    study,
+    train,
+)
 
 app = typer.Typer(
     name="castlist",
@@ -33,6 +43,8 @@ app.command("scan")(scan.scan)
 app.command("describe")(describe.describe)
 app.add_typer(models.models_app, name="models")
 app.command("train")(train.train)
+app.command("finetune")(finetune.finetune)
 app.command("cluster")(cluster.cluster)
 app.command("evaluate")(evaluate.evaluate)
 app.command("stats")(stats.stats)
+app.command("study")(study.study)

@@ -44,6 +44,9 @@ def scan(
         str, typer.Option(help="The base CNN: a name of `castlist models`, an .onnx file, "
                           "SE-ResNet50-256:FILE or ResNet50:FILE.")
     ] = DEFAULTS[1],
+    finetune: Annotated[
+        bool, typer.Option(help="Fine-tune the model on the video first: fewer, surer extras.")
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -62,7 +65,7 @@ def scan(
     settings = ScanSettings(
         watching=WatchSettings(sample_rate=sample_rate, min_face=min_face),
         describer=describer, model=model, characters=characters, min_characters=min_characters,
-        max_characters=max_characters, device=device,
+        max_characters=max_characters, finetune=finetune, device=device,
     )  # fmt: skip
     folders = [cast_folder(video, out) for video in videos]
     if twice := {str(folder) for folder in folders if folders.count(folder) > 1}:

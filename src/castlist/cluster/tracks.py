@@ -22,8 +22,8 @@ class Embeds(Protocol):
     def threshold(self) -> float:
         """τ = 4b."""
 
-    def embed(self, features: ArrayLike) -> NDArray[np.float32]:
-        """Map features to embeddings."""
+    def embed(self, features: ArrayLike, sets: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Map features to embeddings; ``sets`` says which belong to one video."""
 
 
 def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.float32]:
@@ -35,7 +35,7 @@ def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.fl
             f"{tracks.describer}"
         )
     means = tracks.mean_features()
-    return means if model is None else model.embed(means)
+    return means if model is None else model.embed(means, tracks.video)
 
 
 def cluster_tracks(

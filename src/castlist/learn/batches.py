@@ -53,17 +53,49 @@ def split_identities(
 
 
 def uniform_batches(
-    tracks: TrackSet, labels: NDArray[np.int64], size: int, rng: np.random.Generator
+    tracks: TrackSet,
+    labels: NDArray[np.int64],
+    size: int,
+    rng: np.random.Generator,
+    half: bool = False,
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int64]]]:
     """Go through all tracks once, in batches drawn uniformly, one random face a track (sec. 4).
 
     Uniform draws keep the skew of the data inside a batch. Batches are of equal size, as near
-    to ``size`` as that allows.
+    to ``size`` as that allows. With ``half``, the mean of a random half of a track's faces stands
+    for it instead (sec. 5.2, which found that worse).
     """
-    features = tracks.require_features()
-    n = len(tracks)
-    order = rng.permutation(n)
-    faces = tracks.offsets[:-1] + (rng.random(n) * tracks.face_counts).astype(np.int64)
-    for batch in np.array_split(order, max(1, round(n / size))):
-        batch.sort()  # within a batch order means nothing; on disk it means a forward read
-        yield features.take(faces[batch]), labels[batch]
+    for batch in np.array_split(rng.permutation(len(tracks)), max(1, round(len(tracks) / size))):
+        yield draw_faces(tracks, labels, batch, rng, half)
+
+
+def draw_faces(
+    tracks: TrackSet,
+    labels: NDArray[np.int64],
+    batch: NDArray[np.int64],
+    rng: np.random.Generator,
+    half: bool = False,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return one random face of each track of a batch, or the mean of a random half of them."""
+    batch = np.sort(batch)  # within a batch order means nothing; on disk it means a forward read
+    features, starts, counts = tracks.require_features(), tracks.offsets[batch], tracks.face_counts
+    if half:
+        some, offsets = random_half(starts, counts[batch], rng)
+        return features.select(some).means(offsets), labels[batch]
+    faces = starts + (rng.random(len(batch)) * counts[batch]).astype(np.int64)
+    return features.take(faces), labels[batch]
+
+
+def random_half(
+    starts: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Choose half of each run of faces, the larger half of an odd number.
+
+    Returns the faces, run after run, and where each run's begin (one number more than runs).
+    """
+    run = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(run)) - (np.cumsum(counts) - counts)[run]
+    shuffled = np.lexsort((rng.random(len(run)), run))  # each run in an order of its own
+    kept = (counts + 1) // 2
+    some = np.sort(shuffled[place < kept[run]])
+    return starts[run[some]] + place[some], np.concatenate([[0], np.cumsum(kept)])

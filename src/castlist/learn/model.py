@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from castlist.errors import InputError
+from castlist.learn.neighbours import average_neighbours
 from castlist.learn.settings import TrainSettings
 
 
@@ -29,6 +30,9 @@ class BallModel(nn.Module):
     residual : bool
         Add the MLP's output to its (standardised) input, and start as the identity: for features
         that keep people apart already. The paper's MLP starts at random.
+    rounds, reach : int and float
+        How often an embedding is replaced by the mean of its neighbours in its video, and the
+        cosine from which on two are neighbours (``learn/neighbours.py``). The paper's is not.
     describer : str
         Name of the base CNN whose features it takes.
 
@@ -52,6 +56,8 @@ class BallModel(nn.Module):
         normalise: bool = True,
         b_hat: float = TrainSettings.b_hat,
         residual: bool = False,
+        rounds: int = TrainSettings.rounds,
+        reach: float = TrainSettings.reach,
         describer: str = "",
     ) -> None:
         super().__init__()
@@ -63,8 +69,11 @@ class BallModel(nn.Module):
                 f"a residual model has embeddings as long as features, not {self.dims[-1]} and "
                 f"{self.dims[0]}"
             )
+        if rounds and not normalise:
+            raise InputError("neighbours are averaged on the unit sphere only")
         self.normalise = normalise
         self.residual = residual
+        self.rounds, self.reach = int(rounds), float(reach)
         self.operating: float | None = None
         self.describer = describer
         self.settings: dict[str, Any] = {}
@@ -103,7 +112,11 @@ class BallModel(nn.Module):
         self.scale.copy_(torch.as_tensor(np.asarray(scale, np.float32)))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Map features to embeddings, with gradient."""
+        """Map the features of one set of faces or tracks to embeddings, with gradient."""
+        return average_neighbours(self.alone(features), self.reach, self.rounds)
+
+    def alone(self, features: Tensor) -> Tensor:
+        """Map features to embeddings, each by itself."""
         start = x = (features - self.mean) / self.scale
         for linear in self.linears[:-1]:
             x = linear(x).relu_()
@@ -113,13 +126,18 @@ class BallModel(nn.Module):
         return F.normalize(x, dim=1) if self.normalise else x
 
     @torch.no_grad()
-    def embed(self, features: ArrayLike, batch: int = 8192) -> NDArray[np.float32]:
+    def embed(
+        self, features: ArrayLike, sets: ArrayLike | None = None, *, batch: int = 8192
+    ) -> NDArray[np.float32]:
         """Map features to embeddings.
 
         Parameters
         ----------
         features : array-like of shape (n, dims[0])
             Usually one mean feature a track.
+        sets : array-like of shape (n,), optional
+            Which video a track is from, for models that average neighbours; all of one if not
+            given.
         batch : int
             Rows at once.
         """
@@ -136,5 +154,12 @@ class BallModel(nn.Module):
         out = np.empty((len(rows), self.dims[-1]), np.float32)
         for start in range(0, len(rows), batch):
             block = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch], np.float32))
-            out[start : start + batch] = self(block.to(self.mean.device)).cpu().numpy()
+            out[start : start + batch] = self.alone(block.to(self.mean.device)).cpu().numpy()
+        if not self.rounds:
+            return out
+        of = np.zeros(len(rows), np.int64) if sets is None else np.asarray(sets)
+        for one in np.unique(of):
+            own = np.flatnonzero(of == one)
+            points = torch.from_numpy(out[own]).to(self.mean.device)
+            out[own] = average_neighbours(points, self.reach, self.rounds).cpu().numpy()
         return out

@@ -16,7 +16,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.learn.model import BallModel
 
-FORMAT = 1
+FORMAT = 2
 _METADATA = "castlist"
 #: The base CNN behind the authors' checkpoint (sec. 4).
 AUTHORS_DESCRIBER = "SE-ResNet50-256"
@@ -33,6 +33,8 @@ def save_model(model: BallModel, path: str | Path) -> None:
             "dims": list(model.dims),
             "normalise": model.normalise,
             "residual": model.residual,
+            "rounds": model.rounds,
+            "reach": model.reach,
             "operating": model.operating,
             "describer": model.describer,
             "b": model.b.item(),
@@ -58,7 +60,7 @@ def load_model(path: str | Path) -> BallModel:
             )
         model = BallModel(
             about["dims"], normalise=about["normalise"], residual=about["residual"],
-            describer=str(about["describer"]),
+            rounds=about["rounds"], reach=about["reach"], describer=str(about["describer"]),
         )  # fmt: skip
         model.operating = None if about["operating"] is None else float(about["operating"])
         model.load_state_dict(tensors)

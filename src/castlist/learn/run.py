@@ -21,10 +21,10 @@ _STATE = "state.safetensors"
 
 @dataclass(frozen=True)
 class Saved:
-    """A run as it was after its last whole epoch."""
+    """A run as it was after its last whole epoch; ``state`` is of the model and of the loss."""
 
     history: list[dict[str, Any]]
-    model: dict[str, Tensor]
+    state: dict[str, Tensor]
     momentum: dict[str, Tensor]
     best: dict[str, Tensor]
 
@@ -60,7 +60,7 @@ class Run:
                 f"{self.folder} holds a run with other {', '.join(changed) or 'data'}; "
                 "give another folder, or restart it"
             )
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "momentum": {}, "best": {}}
+        parts: dict[str, dict[str, Tensor]] = {"state": {}, "momentum": {}, "best": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
@@ -69,12 +69,12 @@ class Run:
     def save(
         self,
         history: list[dict[str, Any]],
-        model: dict[str, Tensor],
+        state: dict[str, Tensor],
         momentum: dict[str, Tensor],
         best: dict[str, Tensor],
     ) -> None:
         """Keep an epoch: whatever happens next, the run goes on from here."""
-        parts = {"model": model, "momentum": momentum, "best": best}
+        parts = {"state": state, "momentum": momentum, "best": best}
         write_tensors(
             self.folder / _STATE,
             {f"{part}.{name}": t for part, tensors in parts.items() for name, t in tensors.items()},

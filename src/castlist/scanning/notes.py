@@ -56,7 +56,9 @@ class RunNotes:
         weights = _content(describer_file(settings.describer))
         prints = {"watch": _print(watching, settings.describer, weights)}
         bounds = [settings.characters, settings.min_characters, settings.max_characters]
-        prints["group"] = _print(prints["watch"], bounds, _content(settings.model), __version__)
+        prints["group"] = _print(
+            prints["watch"], bounds, _content(settings.model), settings.finetune, __version__
+        )
         prints["report"] = _print(prints["group"])
         before = read_json(folder / RUN)
         value = {

@@ -15,6 +15,7 @@ from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
+from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
@@ -179,6 +180,8 @@ def _grouped(
         duration = max(notes.value["video"]["duration"], float(tracks.time.max(initial=0.0)))
         pause = 1 / settings.watching.sample_rate
         if len(tracks):
+            if settings.finetune:
+                model = finetune(model, tracks, progress=progress)
             made = cluster_tracks(
                 tracks, model, n_clusters=settings.characters, overlaps=True,
                 at_least=settings.min_characters, at_most=settings.max_characters,

@@ -26,6 +26,8 @@ class ScanSettings:
         A trained model; the one that comes with castlist if not given.
     characters, min_characters, max_characters : int, optional
         The number of characters, or bounds of it, for who knows; nobody needs to.
+    finetune : bool
+        Whether the model is fine-tuned on the video first.
     device : str
         ``cpu`` or ``cuda``.
     """
@@ -36,6 +38,7 @@ class ScanSettings:
     characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
+    finetune: bool = False
     device: str = "cpu"
 
     def __post_init__(self) -> None:

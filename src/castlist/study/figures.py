@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -17,10 +19,16 @@ from castlist.tracks import TrackSet
 
 _NAMED, _BACKGROUND = "#2b6ca3", "#e08214"
 _FORMATS = (".png", ".svg", ".pdf")
+#: Curves whose names find room inside the axes.
+_INSIDE = 4
 
 
 def draw_curves(
-    path: str | Path, curves: Mapping[str, Curve], chosen: Mapping[str, int], n_characters: int
+    path: str | Path,
+    curves: Mapping[str, Curve],
+    chosen: Mapping[str, int],
+    n_characters: int,
+    size: tuple[float, float] = (9, 3.8),
 ) -> None:
     """Draw NMI and WCP over the number of clusters, operating points as circles.
 
@@ -34,13 +42,19 @@ def draw_curves(
         Method → the number of clusters it chose itself, drawn as a circle.
     n_characters : int
         The true number, drawn as a line.
+    size : pair of floats
+        Width and height, inches.
     """
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     right = 3 * max([n_characters, *chosen.values()])
     for axes, name in zip(figure.subplots(1, 2), ("nmi", "wcp"), strict=True):
-        for label, curve in curves.items():
+        for i, (label, curve) in enumerate(curves.items()):
             values = 100 * getattr(curve, name)
-            (line,) = axes.plot(curve.n_clusters, values, label=label, linewidth=1.6)
+            # There are ten colours.
+            style = ("-", "--", ":", "-.")[i // 10 % 4]
+            (line,) = axes.plot(
+                curve.n_clusters, values, label=label, linewidth=1.6, linestyle=style
+            )
             at = np.flatnonzero(curve.n_clusters == chosen.get(label))
             if len(at):
                 axes.plot(
@@ -54,13 +68,22 @@ def draw_curves(
         )  # fmt: skip
         axes.set(xlim=(1, right), ylim=(0, 102), xlabel="number of clusters", ylabel=name.upper())
         axes.grid(alpha=0.25)
-    axes.legend(loc="lower right", fontsize=8)
+    if len(curves) <= _INSIDE:
+        axes.legend(loc="lower right", fontsize=8)
+    else:
+        lines, labels = axes.get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     _save(figure, path)
 
 
 def draw_skew(path: str | Path, tracks: TrackSet) -> None:
     """Draw how many tracks each identity has, most first, background characters marked."""
-    counts, background = tracks_per_identity(tracks)
+    draw_skew_of(path, *tracks_per_identity(tracks))
+
+
+def draw_skew_of(path: str | Path, counts: ArrayLike, background: ArrayLike) -> None:
+    """Draw the same from counted tracks: of each identity, most first, and which are background."""
+    counts, background = np.asarray(counts), np.asarray(background, bool)
     figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.subplots()
     rank = np.arange(1, len(counts) + 1)
@@ -82,5 +105,7 @@ def _save(figure: Figure, path: str | Path) -> None:
     if path.suffix not in _FORMATS:
         raise InputError(f"{path}: a figure is written as {', '.join(_FORMATS)}")
     FigureCanvasAgg(figure)
-    with replacing(path) as partial:
-        figure.savefig(partial, format=path.suffix[1:], dpi=130)
+    # The same figure is the same file: no date in it, no ids drawn at random.
+    undated = {"Date": None} if path.suffix == ".svg" else {}
+    with replacing(path) as partial, rc_context({"svg.hashsalt": "castlist"}):
+        figure.savefig(partial, format=path.suffix[1:], dpi=130, metadata=undated)

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from castlist import BallLoss, InputError
-from castlist.learn.losses.ball import centroids
 
 
 def naive(f, y, b, alpha, epsilon, normalise):
@@ -43,7 +41,7 @@ def test_values_and_gradients_are_the_formulas(n, people, b, normalise):
     terms = BallLoss(4.0, 0.05, normalise)(f, y, radius)
     expected = naive(f, y, radius, 4.0, 0.05, normalise)
     torch.testing.assert_close(terms.total, expected)
-    torch.testing.assert_close(4 * terms.similar + terms.dissimilar, terms.total)
+    torch.testing.assert_close(4 * terms.parts["similar"] + terms.parts["dissimilar"], terms.total)
     ours = torch.autograd.grad(terms.total, [f, radius], allow_unused=True)
     theirs = torch.autograd.grad(expected, [f, radius], allow_unused=True)
     for a, c in zip(ours, theirs, strict=True):
@@ -56,15 +54,15 @@ def test_by_hand():
     terms = BallLoss(alpha=2, epsilon=1, normalise=False)(
         f, torch.tensor([0, 0, 1]), torch.tensor(1.0)
     )
-    assert terms.similar.item() == pytest.approx((3 + 3 + 0) / 3)  # 2² − 1 each
-    assert terms.dissimilar == 0
+    assert terms.parts["similar"].item() == pytest.approx((3 + 3 + 0) / 3)  # 2² − 1 each
+    assert terms.parts["dissimilar"] == 0
     assert terms.total.item() == pytest.approx(2 * 2)
     near = torch.tensor([[0.0], [2.0]])
     terms = BallLoss(alpha=2, epsilon=1, normalise=False)(
         near, torch.tensor([0, 1]), torch.tensor(1.0)
     )
-    assert terms.dissimilar.item() == pytest.approx(10 - 4)
-    assert terms.nearest_other.item() == pytest.approx(4)
+    assert terms.parts["dissimilar"].item() == pytest.approx(10 - 4)
+    assert terms.parts["nearest_other"].item() == pytest.approx(4)
 
 
 @pytest.mark.parametrize("normalise", [True, False])
@@ -94,11 +92,19 @@ def test_nearly_opposite_samples_do_not_explode():
     assert torch.isfinite(f.grad).all()
 
 
-def test_centroids_on_the_sphere_and_in_space():
-    f = torch.tensor([[3.0, 0.0], [0.0, 4.0], [2.0, 2.0]])
-    own = torch.tensor([0, 0, 1])
-    np.testing.assert_allclose(centroids(f, own, 2, True)[0], [0.6, 0.8])
-    np.testing.assert_allclose(centroids(f, own, 2, False)[0], [1.5, 2.0])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_company_averages_over_those_that_are_not_alone(normalise):
+    f, y, radius = case(3, 24, 20, 5, normalise, 0.01)
+    alone = torch.tensor([int((y == label).sum()) == 1 for label in y])
+    assert 0 < int(alone.sum()) < len(y)
+    plain = BallLoss(4.0, 0.05, normalise)(f, y, radius)
+    company = BallLoss(4.0, 0.05, normalise, company=True)(f, y, radius)
+    expected = plain.parts["similar"] * len(y) / int((~alone).sum())
+    torch.testing.assert_close(company.parts["similar"], expected)
+    torch.testing.assert_close(company.parts["dissimilar"], plain.parts["dissimilar"])
+    torch.testing.assert_close(company.total, 4 * expected + plain.parts["dissimilar"])
+    everybody = BallLoss(normalise=normalise, company=True)(f, torch.arange(24), radius)
+    assert everybody.parts["similar"] == 0
 
 
 def test_bad_weights_are_refused():

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from castlist.errors import InputError
+from castlist.learn.losses.base import Loss, Terms
+from castlist.learn.losses.centres import centroids, squared_distance
 from castlist.learn.settings import TrainSettings
 
 
-class BallTerms(NamedTuple):
-    """The loss and what it is made of."""
-
-    total: Tensor
-    similar: Tensor
-    dissimilar: Tensor
-    nearest_other: Tensor  # mean squared distance to the nearest centroid of somebody else
-
-
-class BallLoss(nn.Module):
+class BallLoss(Loss):
     """α L_sim + L_dis: every identity inside a ball of squared radius b, others beyond 9b + ε.
+
+    Its parts are ``similar`` (L_sim), ``dissimilar`` (L_dis) and ``nearest_other``, the mean
+    squared distance to the nearest centroid of somebody else.
 
     Parameters
     ----------
@@ -31,13 +25,17 @@ class BallLoss(nn.Module):
         Margin between 9b and γ.
     normalise : bool
         Whether embeddings, and so centroids, are on the unit sphere.
+    company : bool
+        Average L_sim over the samples whose identity has another in the batch. A sample alone is
+        its own centroid, and in a long tail such samples thin L_sim out.
     """
 
     def __init__(
         self,
         alpha: float = TrainSettings.alpha,
         epsilon: float = TrainSettings.epsilon,
-        normalise: bool = TrainSettings.normalise,
+        normalise: bool = True,
+        company: bool = TrainSettings.company,
     ) -> None:
         super().__init__()
         if alpha < 0 or epsilon < 0:
@@ -45,18 +43,10 @@ class BallLoss(nn.Module):
         self.alpha = alpha
         self.epsilon = epsilon
         self.normalise = normalise
+        self.company = company
 
-    def forward(self, embeddings: Tensor, labels: Tensor, b: Tensor) -> BallTerms:
-        """Compute the loss of one batch.
-
-        Parameters
-        ----------
-        embeddings : Tensor of shape (N, D)
-        labels : Tensor of int, shape (N,)
-            Identities, as any integers.
-        b : Tensor
-            The squared radius.
-        """
+    def forward(self, embeddings: Tensor, labels: Tensor, b: Tensor) -> Terms:
+        """Compute the loss of one batch; labels are any integers."""
         identities, own = torch.unique(labels, return_inverse=True)
         centres = centroids(embeddings, own, len(identities), self.normalise)
         # Which centroid is nearest needs all N × K distances, but no gradient: that flows only
@@ -65,33 +55,19 @@ class BallLoss(nn.Module):
             scores = torch.addmm(centres.square().sum(1), embeddings, centres.T, alpha=-2)
             scores.scatter_(1, own[:, None], torch.inf)
             other = scores.argmin(1)
-        similar = (squared_distance(embeddings, centres, own) - b).clamp_min(0).mean()
+        outside = (squared_distance(embeddings, centres, own) - b).clamp_min(0)
+        if self.company:
+            among = torch.bincount(own)[own] > 1
+            similar = (outside * among).sum() / among.sum().clamp_min(1)
+        else:
+            similar = outside.mean()
         if len(centres) < 2:  # nobody to be kept apart from
-            zero = 0 * similar
-            return BallTerms(self.alpha * similar + zero, similar, zero, zero.detach())
-        distance = squared_distance(embeddings, centres, other)
-        gamma = 9 * b + self.epsilon
-        dissimilar = (gamma - distance).clamp_min(0).mean()
-        return BallTerms(
-            self.alpha * similar + dissimilar, similar, dissimilar, distance.detach().mean()
+            dissimilar = nearest = 0 * similar.detach()
+        else:
+            distance = squared_distance(embeddings, centres, other)
+            dissimilar = (9 * b + self.epsilon - distance).clamp_min(0).mean()
+            nearest = distance.detach().mean()
+        return Terms(
+            self.alpha * similar + dissimilar,
+            {"similar": similar, "dissimilar": dissimilar, "nearest_other": nearest},
         )
-
-
-def centroids(embeddings: Tensor, own: Tensor, n_identities: int, normalise: bool) -> Tensor:
-    """Centroid of each identity (Eq. 1); ``own`` numbers identities 0 to K − 1.
-
-    On the sphere, an identity whose embeddings add up to 0 has no centroid; it gets the origin,
-    which is equally far from all of its samples, and no gradient.
-    """
-    sums = embeddings.new_zeros(n_identities, embeddings.shape[1]).index_add(0, own, embeddings)
-    if not normalise:
-        return sums / torch.bincount(own, minlength=n_identities)[:, None]
-    squares = sums.square().sum(1, keepdim=True)
-    tiny = squares < 1e-12
-    # The root is taken of 1 where the sum is 0: a root's gradient at 0 is not finite.
-    return torch.where(tiny, torch.zeros_like(sums), sums) / squares.masked_fill(tiny, 1.0).sqrt()
-
-
-def squared_distance(embeddings: Tensor, centres: Tensor, which: Tensor) -> Tensor:
-    """Squared distance of each embedding to its chosen centroid."""
-    return (embeddings - centres.index_select(0, which)).square().sum(1)

@@ -1,0 +1,97 @@
+"""Make the data of docs/study.md: ``python benchmarks/study_data.py SHARED WORK``.
+
+SHARED holds ``authors`` and ``faces``. WORK gets the photographs and, described by SFace: LFW's
+training and validation people, YouTube Faces, the 12 recast episodes, and for validation the BBT
+episodes recast with other people. What is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from recast import key, photographs, recast_folder
+
+from castlist.cli.common import progress as progress_bar
+from castlist.cli.common import read_names
+
+# What is trained on, each photograph and copies degraded as television does, all different; what is
+# validated on, stretches of faces that look alike, as the tracks of a video do.
+LOOKS = {"train": ("--degraded", "3"), "val": ("--television", "4")}
+NAMED_IN_TEST = 37
+SEED, VALIDATION_SEED = 1, 2
+
+
+def unpack(faces: Path, work: Path, *names: str) -> None:
+    for name in names:
+        if not (work / name).is_dir():
+            print(f"unpacking {name}.zip", flush=True)
+            zipfile.ZipFile(faces / f"{name}.zip").extractall(work)
+
+
+def describe(folder: Path, out: Path, *options: str) -> None:
+    if not out.is_file():
+        words = ["castlist", "describe", str(folder), *options, "-o", str(out)]
+        print("$", *words, flush=True)
+        subprocess.run([sys.executable, "-m", *words], check=True)
+
+
+def describe_lfw(faces: Path, work: Path) -> tuple[Path, Path]:
+    """Describe the photographs that are trained on and validated on."""
+    unpack(faces, work, "lfw")
+    files = []
+    for part in ("train", "val"):
+        files.append(work / f"{part}.parquet")
+        people = str(faces / f"lfw_{part}_ids.txt")
+        describe(work / "lfw", files[-1], "--people", people, *LOOKS[part])
+    return files[0], files[1]
+
+
+def describe_ytf(faces: Path, work: Path) -> Path:
+    """Describe the real tracks of YouTube Faces."""
+    unpack(faces, work, "ytf")
+    describe(work / "ytf", work / "ytf.parquet")
+    return work / "ytf.parquet"
+
+
+def recast_part(shared: Path, work: Path, part: str) -> None:
+    """Recast the 12 episodes for the test, or BBT's with nobody of the test for validation."""
+    faces = shared / "faces"
+    unpack(faces, work, "lfw", "pins")
+    pins = photographs(work / "pins")
+    order = [sorted(pins)[i] for i in np.random.default_rng(SEED).permutation(len(pins))]
+    parts = {
+        "recast_val": (order[NAMED_IN_TEST:], "val", "bbt_*", VALIDATION_SEED),
+        "recast": (order[:NAMED_IN_TEST], "excluded", "*", SEED),
+    }
+    people, list_of, videos, seed = parts[part]
+    named = {person: pins[person] for person in people}
+    unnamed = photographs(work / "lfw", read_names(faces / f"lfw_{list_of}_ids.txt"))
+    # Nobody of pins plays in the background of one part and the foreground of the other.
+    unnamed = {one: unnamed[one] for one in unnamed if key(one) not in map(key, pins)}
+    print(f"recasting {part}", flush=True)
+    with progress_bar() as report:
+        recast_folder(
+            shared / "authors", work / part, named, unnamed,
+            videos=videos, seed=seed, progress=report,
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("work", type=Path)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    recast_part(given.shared, given.work, "recast_val")
+    describe_lfw(given.shared / "faces", given.work)
+    describe_ytf(given.shared / "faces", given.work)
+    recast_part(given.shared, given.work, "recast")
+
+
+if __name__ == "__main__":
+    main()

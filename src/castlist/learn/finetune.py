@@ -1,0 +1,189 @@
+"""Fine-tuning a model on one video, with what the video itself says (paper, supplement A)."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from castlist.errors import CastlistError, InputError
+from castlist.learn.model import BallModel
+from castlist.learn.settings import TrainSettings
+from castlist.progress import Progress, silent
+from castlist.tracks import TrackSet
+
+
+@dataclass(frozen=True)
+class FinetuneSettings:
+    """Settings of :func:`castlist.finetune`; the defaults are the paper's.
+
+    :meth:`of` gives those that suit a model.
+
+    Attributes
+    ----------
+    iterations : updates of the weights; of a model that averages neighbours, for each video.
+    rate, momentum : of SGD.
+    epsilon : margin beyond τ for two people.
+    pairs : pairs of each kind an update is made from.
+    seed : which pairs, and which faces of them.
+    """
+
+    iterations: int = 2000  # supplement A
+    rate: float = 0.0003  # supplement A
+    momentum: float = TrainSettings.momentum
+    epsilon: float = TrainSettings.epsilon
+    pairs: int = 128  # not in the text, which has about 1,000 pairs an episode in all
+    seed: int = 0
+
+    @classmethod
+    def of(cls, model: BallModel) -> FinetuneSettings:
+        """Return the usual ones for a model.
+
+        Where neighbours are averaged an update is of a whole video, and there are fewer and larger
+        ones, as chosen on validation (docs/neighbours.md).
+        """
+        return cls(iterations=100, rate=0.03) if model.rounds else cls()
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.pairs < 1:
+            raise InputError(
+                f"iterations and pairs must be at least 1: {self.iterations}, {self.pairs}"
+            )
+        if self.rate <= 0 or self.epsilon < 0 or not 0 <= self.momentum < 1 or self.seed < 0:
+            raise InputError(
+                "rate must be positive, epsilon and seed 0 or more, momentum in [0, 1): "
+                f"{self.rate}, {self.epsilon}, {self.seed}, {self.momentum}"
+            )
+
+
+def finetune(
+    model: BallModel,
+    tracks: TrackSet,
+    settings: FinetuneSettings | None = None,
+    *,
+    progress: Progress = silent,
+) -> BallModel:
+    """Make a model cast-specific, without labels.
+
+    Two faces of one track are one person, and must not come to be farther apart than they were or
+    than τ; two tracks that share a frame are two people, and must come to be farther apart than
+    τ + ε. Neither b nor τ changes.
+
+    Parameters
+    ----------
+    model : BallModel
+        Trained with any loss; it is not changed.
+    tracks : TrackSet
+        The tracks of one video, or of several. Where no two share a frame there is nothing to learn
+        from, and a copy of the model comes back.
+    settings : FinetuneSettings, optional
+        By default :meth:`FinetuneSettings.of` the model.
+    progress : callable
+        Told how far it is.
+    """
+    settings = settings or FinetuneSettings.of(model)
+    tuned = copy.deepcopy(model)
+    if not len(tracks.overlaps()):
+        return tuned
+    pairs: _Pairs = (_PairsInCompany if model.rounds else _PairsAlone)(model, tracks, settings)
+    tau = model.threshold
+    optimiser = torch.optim.SGD(
+        tuned.linears.parameters(), lr=settings.rate, momentum=settings.momentum
+    )
+    tuned.train()
+    iterations = settings.iterations * (len(np.unique(tracks.video)) if model.rounds else 1)
+    for done in range(iterations):
+        same, before, different = pairs.distances(tuned)
+        together = (same - before.clamp_max(tau)).clamp_min(0)
+        separate = (tau + settings.epsilon - different).clamp_min(0)
+        loss = torch.stack([part.mean() for part in (together, separate) if len(part)]).sum()
+        if not torch.isfinite(loss):
+            raise CastlistError(f"fine-tuning, iteration {done}: the loss is not finite")
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if (done + 1) % 20 == 0 or done + 1 == iterations:
+            progress("fine-tuning", done + 1, iterations)
+    tuned.settings = {**model.settings, "finetune": asdict(settings)}
+    return tuned.eval()
+
+
+#: Squared distances of pairs of one person now and before, and of pairs of two people now.
+_Distances = tuple[Tensor, Tensor, Tensor]
+
+
+class _Pairs(ABC):
+    """Draws faces of tracks and measures them."""
+
+    def __init__(self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings) -> None:
+        self.model = model
+        self.apart = tracks.overlaps()
+        described = tracks.described()
+        self.video = described.video
+        self.faces = described.require_features().take(np.arange(described.n_faces))
+        self.starts, self.counts = described.offsets[:-1], described.face_counts
+        self.n_pairs = settings.pairs
+        self.rng = np.random.default_rng(settings.seed)
+
+    @abstractmethod
+    def distances(self, tuned: BallModel) -> _Distances:
+        """Draw pairs and return their squared distances."""
+
+    def one_face(self, track: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw a face of each track."""
+        drawn = (self.rng.random(track.shape) * self.counts[track]).astype(np.int64)
+        return np.asarray(self.starts[track] + drawn)
+
+    def another_face(self, track: NDArray[np.int64], face: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw another face of each track; where there is one only, that."""
+        step = 1 + (self.rng.random(len(track)) * (self.counts[track] - 1)).astype(np.int64)
+        place = face - self.starts[track]
+        return np.asarray(self.starts[track] + (place + step) % self.counts[track])
+
+
+class _PairsAlone(_Pairs):
+    """For a model that embeds each face by itself, as the paper's: some pairs of each kind."""
+
+    def __init__(self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings) -> None:
+        super().__init__(model, tracks, settings)
+        self.before = torch.from_numpy(model.embed(self.faces))
+        self.long = np.flatnonzero(self.counts > 1)
+
+    def distances(self, tuned: BallModel) -> _Distances:
+        """Draw tracks and two faces of each, and pairs of tracks and a face of each."""
+        track = self.rng.choice(self.long, self.n_pairs) if len(self.long) else self.long
+        first = self.one_face(track)
+        same = np.stack([first, self.another_face(track, first)])
+        pair = self.apart[self.rng.integers(len(self.apart), size=self.n_pairs)].T
+        faces = np.concatenate([same, self.one_face(pair)], axis=1)
+        now = _between(*tuned(torch.from_numpy(self.faces[faces.ravel()])).chunk(2))
+        before = _between(*self.before[torch.from_numpy(same)])
+        return now[: len(track)], before, now[len(track) :]
+
+
+class _PairsInCompany(_Pairs):
+    """For a model that averages neighbours: all pairs of a video, whose tracks are all drawn."""
+
+    def distances(self, tuned: BallModel) -> _Distances:
+        """Draw a video, and two faces of each of its tracks."""
+        video = self.video[self.apart[self.rng.integers(len(self.apart)), 0]]
+        track = np.flatnonzero(self.video == video)
+        first = self.one_face(track)
+        second = self.another_face(track, first)
+        a, b = (torch.from_numpy(self.faces[faces]) for faces in (first, second))
+        now_a, now_b = tuned(a), tuned(b)
+        with torch.no_grad():
+            before = _between(self.model(a), self.model(b))
+        long = torch.from_numpy(self.counts[track] > 1)
+        apart = self.apart[self.video[self.apart[:, 0]] == video]
+        i, j = torch.from_numpy(np.searchsorted(track, apart)).T
+        return _between(now_a, now_b)[long], before[long], _between(now_a[i], now_b[j])
+
+
+def _between(a: Tensor, b: Tensor) -> Tensor:
+    return (a - b).square().sum(1)

@@ -1,0 +1,34 @@
+"""Recipes: sets of training settings with a name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from castlist.errors import InputError
+from castlist.learn.settings import TrainSettings
+
+#: ``paper`` is the paper's, to the letter. ``neighbours`` is ours (docs/neighbours.md): the ball
+#: loss through the averaging of neighbours, b learned on people whom the MLP does not see.
+RECIPES: dict[str, TrainSettings] = {
+    "paper": TrainSettings(),
+    "neighbours": TrainSettings(
+        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.3, half=True,
+        company=True, held=0.2, alpha_b=90.0, b_hat=-1.82, rate=0.01, rate_b=1.0, freeze_b=0,
+        epochs=20,
+    ),
+}  # fmt: skip
+DEFAULT_RECIPE = "neighbours"
+
+
+def recipe_settings(recipe: str, **changes: Any) -> TrainSettings:
+    """Return a recipe's settings, some of them changed.
+
+    A loss other than the recipe's is trained as the paper trains it: our recipe is one for balls.
+    """
+    if recipe not in RECIPES:
+        raise InputError(f"no recipe {recipe!r}; there are {', '.join(RECIPES)}")
+    base = RECIPES[recipe]
+    if changes.get("loss", base.loss) != base.loss:
+        base = RECIPES["paper"]
+    return replace(base, **changes)

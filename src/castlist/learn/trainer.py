@@ -1,0 +1,219 @@
+"""One epoch of training at a time (paper, sec. 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from castlist.errors import CastlistError, InputError
+from castlist.learn.batches import draw_faces, uniform_batches
+from castlist.learn.losses.ball import BallLoss
+from castlist.learn.losses.registry import make_loss
+from castlist.learn.model import BallModel
+from castlist.learn.settings import TrainSettings
+from castlist.learn.validation import Truth
+from castlist.tracks import TrackSet
+
+#: Epochs after which a typical sample inside a foreign ball is no longer just a slow start.
+_COLLAPSE_PATIENCE = 10
+
+
+class Trainer:
+    """The model, the loss, the optimiser and the data.
+
+    Parameters
+    ----------
+    tracks, validation : TrackSet
+        Labelled tracks, of other people in one than in the other.
+    settings : TrainSettings
+        How it is done.
+    apart : bool
+        Cluster each video of the validation tracks apart.
+    """
+
+    def __init__(
+        self, tracks: TrackSet, validation: TrackSet, settings: TrainSettings, apart: bool = False
+    ) -> None:
+        tracks = tracks.described()
+        self.tracks = tracks
+        self.settings = settings
+        features = tracks.require_features()
+        people, self.labels = np.unique(tracks.identity, return_inverse=True)
+        if len(people) < 2 or not len(validation):
+            raise InputError(
+                "labelled tracks of two people at least are needed to train on, and of one to "
+                "validate on; are the tracks labelled, and not all of them excluded?"
+            )
+        if tracks.describer and validation.describer not in ("", tracks.describer):
+            raise InputError(
+                f"training features are of {tracks.describer}, validation's of "
+                f"{validation.describer}"
+            )
+        if validation.require_features().dim != features.dim:
+            raise InputError("training and validation features have different dimensions")
+        self.truth = Truth.of(validation, apart)
+        if settings.loss != "ball":
+            self.truth.require_two()
+        self.validation_means = validation.mean_features()
+        self.validation_video = validation.video if apart else np.zeros(len(validation), np.int32)
+        # Weights start from the seed alone, without touching the caller's random numbers.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            length = features.dim if settings.residual else settings.embedding
+            self.model = BallModel(
+                (features.dim, *settings.hidden, length),
+                normalise=settings.on_sphere,
+                residual=settings.residual,
+                rounds=settings.rounds,
+                reach=settings.reach,
+                b_hat=settings.b_hat,
+                describer=tracks.describer,
+            )
+            self.loss = make_loss(settings, len(people), length)
+        if settings.standardise:
+            self.model.standardise_by(*features.mean_and_scale())
+        # Those who train b are never seen by the MLP, as those it is for will not have been.
+        order = np.random.default_rng([settings.seed, 2]).permutation(len(people))
+        held = np.isin(self.labels, order[: round(settings.held * len(people))])
+        self._held, self._seen = np.flatnonzero(held), np.flatnonzero(~held)
+        if settings.held and (len(np.unique(self.labels[held])) < 2 or not len(self._seen)):
+            raise InputError(f"held: {settings.held} of {len(people)} people are too few for b")
+        self._ball_of_held = BallLoss(
+            settings.alpha_b, settings.epsilon, settings.on_sphere, settings.company
+        )
+        self._all = nn.ModuleDict({"model": self.model, "loss": self.loss})
+        self._slow = [self.model.b_hat, *self.loss.values()]
+        groups: list[dict[str, Any]] = [
+            {
+                "params": list(self.model.linears.parameters()),
+                "weight_decay": settings.weight_decay,
+            },
+            {"params": self.loss.weights()},
+            {"params": self._slow},
+        ]
+        self.optimiser = torch.optim.SGD(groups, lr=settings.rate, momentum=settings.momentum)
+
+    def epoch(self, number: int) -> dict[str, Any]:
+        """Train for one epoch, then validate if it is time to; the record of it."""
+        began = time.perf_counter()
+        rate = self.settings.rate * self.settings.decay ** (number // self.settings.decay_every)
+        means = self._train(number, rate)
+        trained = time.perf_counter()
+        b = self.model.b.item()
+        validated = self._validate(number)
+        late = number >= self.settings.freeze_b + _COLLAPSE_PATIENCE
+        return {
+            "epoch": number,
+            **means,
+            "rate": rate,
+            "b": b,
+            "n_characters": self.truth.n_characters,
+            **validated,
+            # Samples should be 9b from other people's centroids; inside b they share a ball.
+            "collapsed": bool(self.settings.loss == "ball" and late and means["nearest_other"] < b),
+            "train_seconds": round(trained - began, 3),
+            "validate_seconds": round(time.perf_counter() - trained, 3),
+        }
+
+    def _train(self, number: int, rate: float) -> dict[str, float]:
+        """Go through all tracks once; the mean loss and its parts."""
+        settings, model = self.settings, self.model
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.param_groups[-1]["lr"] = rate * settings.rate_b
+        for value in self._slow:
+            value.requires_grad_(number >= settings.freeze_b)
+        # An epoch's draws depend on nothing before it, so that a killed run can go on.
+        rng = np.random.default_rng([settings.seed, number])
+        seed = np.random.SeedSequence([settings.seed, number, 1]).generate_state(1, np.uint64)[0]
+        self.loss.generator = torch.Generator().manual_seed(int(seed) >> 1)
+        sums: dict[str, float] = {}
+        batches = 0
+        self._all.train()
+        seen, labels_seen = self.tracks[self._seen], self.labels[self._seen]
+        for features, labels in uniform_batches(
+            seen, labels_seen, settings.batch, rng, settings.half
+        ):
+            b = model.b.detach() if len(self._held) else model.b
+            terms = self.loss(model(torch.from_numpy(features)), torch.from_numpy(labels), b)
+            self.optimiser.zero_grad(set_to_none=True)
+            terms.total.backward()
+            if len(self._held) and model.b_hat.requires_grad:
+                self._radius_loss(rng).backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            batches += 1
+            for name, value in {"loss": terms.total, **terms.parts}.items():
+                sums[name] = sums.get(name, 0.0) + value.item()
+        means = {name: value / batches for name, value in sums.items()}
+        if not np.isfinite(means["loss"]):
+            raise CastlistError(f"epoch {number}: the loss is {means['loss']}; try a smaller rate")
+        return means
+
+    def _radius_loss(self, rng: np.random.Generator) -> torch.Tensor:
+        """Compute the ball loss of people whom the MLP does not learn from: only b does."""
+        size = min(self.settings.batch, len(self._held))
+        batch = rng.choice(self._held, size, replace=False)
+        features, labels = draw_faces(self.tracks, self.labels, batch, rng, self.settings.half)
+        with torch.no_grad():
+            embeddings = self.model(torch.from_numpy(features))
+        total: torch.Tensor = self._ball_of_held(
+            embeddings, torch.from_numpy(labels), self.model.b
+        ).total
+        return total
+
+    def _validate(self, number: int) -> dict[str, Any]:
+        """Cluster the validation tracks: at 4b, or at their true number where there is no b."""
+        done = number + 1
+        if done % self.settings.validate_every and done < self.settings.epochs:
+            return {"n_clusters": None, "nmi": None, "wcp": None}
+        points = self.embed_validation()
+        if self.settings.loss == "ball":
+            return self.truth.link(points, self.model.threshold).scores(self.model.threshold)
+        return self.truth.link(points).scores_at_counts()
+
+    def embed_validation(self) -> NDArray[np.float32]:
+        """Return the validation tracks' embeddings."""
+        return self.model.eval().embed(self.validation_means, self.validation_video)
+
+    def snapshot(self) -> dict[str, torch.Tensor]:
+        """Copy the model's tensors."""
+        return _copy(self.model)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Copy the tensors of the model and of the loss."""
+        return _copy(self._all)
+
+    def momentum(self) -> dict[str, torch.Tensor]:
+        """Return the optimiser's memory by parameter name."""
+        memory = self.optimiser.state
+        return {
+            name: memory[p]["momentum_buffer"]
+            for name, p in self._all.named_parameters()
+            if memory[p].get("momentum_buffer") is not None
+        }
+
+    def restore(self, state: dict[str, torch.Tensor], momentum: dict[str, torch.Tensor]) -> None:
+        """Go back to a saved epoch."""
+        self._all.load_state_dict(state)
+        for name, parameter in self._all.named_parameters():
+            if name in momentum:
+                self.optimiser.state[parameter]["momentum_buffer"] = momentum[name]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Say what a run depends on, so that another one is not taken for it."""
+        digest = hashlib.sha256()
+        truth = (*self.truth.rows, *self.truth.identities)
+        for part in (self.labels, *truth, self.tracks.offsets, self.validation_means):
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update(self.model.mean.numpy().data)
+        return {"settings": self.settings.to_dict(), "data": digest.hexdigest()}
+
+
+def _copy(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.detach().clone() for name, value in module.state_dict().items()}

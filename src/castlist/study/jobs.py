@@ -1,0 +1,237 @@
+"""The pieces of work of a study; each runs in a process of its own and leaves a file.
+
+A piece is a function of paths and settings alone: what is in its file need not be done again.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cluster.gmeans import g_means
+from castlist.cluster.kmeans import k_means
+from castlist.cluster.linkage import Linkage, complete_linkage
+from castlist.cluster.tracks import embed_tracks
+from castlist.cluster.xmeans import x_means
+from castlist.errors import InputError
+from castlist.io.authors import series_of
+from castlist.io.read import read_tracks
+from castlist.learn.finetune import FinetuneSettings, finetune
+from castlist.learn.model import BallModel
+from castlist.learn.model_file import load_model
+from castlist.learn.run import MODEL
+from castlist.learn.settings import TrainSettings
+from castlist.learn.threshold import choose_threshold
+from castlist.learn.train import train
+from castlist.learn.trainer import Trainer
+from castlist.score.curves import curve
+from castlist.score.metrics import evaluate
+from castlist.study.methods import Method
+from castlist.study.paper import COLUMNS, paper_values
+from castlist.study.plan import Test
+from castlist.study.results import Record
+from castlist.tracks import TrackSet
+
+#: Points of a curve that are kept; the eye sees no more.
+_CURVE_POINTS = 400
+#: Rounds of measuring how long an epoch takes.
+_TIMED_ROUNDS = 4
+#: Clusters of a gallery at most.
+_GALLERY_CLUSTERS = 60
+
+
+def train_job(
+    train_on: tuple[Path, ...], validation: tuple[Path, ...], settings: TrainSettings, run: Path
+) -> dict[str, Any]:
+    """Train a model into a run's folder, going on where it was cut off; how it did."""
+    result = train(
+        _labelled(train_on), settings, validation=_labelled(validation) if validation else None,
+        run=run,
+    )  # fmt: skip
+    return result.model.validation
+
+
+def test_job(
+    test: Test, method: Method, run: Path | None, seed: int, whole: bool
+) -> dict[str, Any]:
+    """Cluster every column of a test with a method in all the ways the paper does.
+
+    Parameters
+    ----------
+    test, method : Test and Method
+    run : Path or None
+        The folder of its trained model.
+    seed : int
+        For what is drawn, and to mark the records with.
+    whole : bool
+        Also make curves and galleries: of one seed, that is enough.
+    """
+    model = _model_of(method, run, test)
+    tau = _threshold(method, model, test)
+    taus = {"own": tau}
+    on_train = model.validation.get("train_threshold") if model else None
+    if on_train is not None:
+        taus["train"] = float(on_train)
+    records, curves, shown = [], {}, []
+    for column, tracks in columns_of(test):
+        points = embed_tracks(tracks, model)
+        _, truth = np.unique(tracks.identity, return_inverse=True)
+        linkage = complete_linkage(points)
+        labels = {how: linkage.cut(one) for how, one in taus.items()}
+        labels |= _known_k(linkage, points, int(truth.max()) + 1, seed)
+        if method.kmeans_variants:
+            k_max = _k_max(test, column, int(truth.max()) + 1)
+            labels["xmeans"] = x_means(points, k_max=k_max, seed=seed)
+            labels["gmeans"] = g_means(points, seed=seed)
+        for how, found in labels.items():
+            records.append(_record(test.name, column, method.name, seed, how, truth, found))
+        if whole:
+            curves[column] = _thinned(truth, linkage, int(labels["own"].max()) + 1)
+            if column in test.gallery:
+                shown.append(_shown(test.name, column, method.name, tracks, labels["own"]))
+    return {"records": records, "curves": curves, "shown": shown, "threshold": tau}
+
+
+def finetune_job(
+    test: Test, method: Method, run: Path | None, column: str, most: int, seed: int
+) -> dict[str, Any]:
+    """Fine-tune a method's model on one column of a test, and cluster with it at the same τ.
+
+    ``most`` is how many iterations there are at most.
+    """
+    model = _model_of(method, run, test)
+    if model is None:
+        raise InputError(f"{method.name}: there is no model to fine-tune")
+    model.operating = _threshold(method, model, test)
+    tracks = dict(columns_of(test))[column]
+    settings = FinetuneSettings.of(model)
+    settings = replace(settings, iterations=min(most, settings.iterations), seed=seed)
+    tuned = finetune(model, tracks, settings)
+    found = complete_linkage(embed_tracks(tracks, tuned), tuned.threshold).labels
+    _, truth = np.unique(tracks.identity, return_inverse=True)
+    return {"records": [_record(test.name, column, method.name, seed, "finetuned", truth, found)]}
+
+
+def columns_of(test: Test) -> Iterator[tuple[str, TrackSet]]:
+    """Give the videos of a test one by one, then those that are also clustered together."""
+    tracks = _labelled(test.tracks)
+    used = [i for i in range(len(tracks.videos)) if (tracks.video == i).any()][: test.most]
+    for i in used:
+        name = column_name(tracks.videos[i]) if len(used) > 1 else test.name
+        yield name, tracks[tracks.video == i]
+    for name, pattern in test.combined.items():
+        chosen = [i for i in used if fnmatch.fnmatch(tracks.videos[i], pattern)]
+        if not chosen:
+            raise InputError(f"test {test.name!r}, combined {name}: no video is called {pattern}")
+        yield name, tracks[np.isin(tracks.video, chosen)]
+
+
+def column_name(video: str) -> str:
+    """Write ``bbt_s01e02`` as the paper does, BBT S1E2; other names as they are."""
+    series = series_of(video)
+    if series is None:
+        return video
+    season, _, episode = video.removeprefix(f"{series}_s").partition("e")
+    return f"{series.upper()} S{int(season)}E{int(episode)}"
+
+
+def _labelled(paths: tuple[Path, ...]) -> TrackSet:
+    tracks = read_tracks(*paths)
+    return tracks[tracks.labelled]
+
+
+def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
+    """Load the method's model; the base features need one only to average neighbours."""
+    if run is not None:
+        return load_model(run / MODEL)
+    if method.model is not None:
+        return load_model(method.model)
+    if not method.rounds:
+        return None
+    # A residual model of no training is the identity, on the sphere.
+    dim = _labelled(test.validation).require_features().dim
+    return BallModel((dim, dim), residual=True, rounds=method.rounds, reach=method.reach).eval()
+
+
+def _threshold(method: Method, model: BallModel | None, test: Test) -> float:
+    """Return the method's own τ, or the one that gives validation its true number (sec. 3.4)."""
+    if method.own_threshold and model is not None:
+        return model.threshold
+    validation = _labelled(test.validation)
+    apart = len(np.unique(validation.video)) > 1
+    return choose_threshold(model, validation, by="count", apart=apart)
+
+
+def _known_k(
+    linkage: Linkage, points: NDArray[np.float32], k: int, seed: int
+) -> dict[str, NDArray[np.int64]]:
+    return {"hac": linkage.cut_to(k), "kmeans": k_means(points, k, seed=seed)}
+
+
+def _k_max(test: Test, column: str, n_characters: int) -> int:
+    """Return the paper's K_max for its own columns, and a generous one for others."""
+    if test.paper and column in COLUMNS:
+        return int(paper_values()["xmeans"]["k_max"][COLUMNS.index(column)])
+    return max(10, round(1.5 * n_characters))
+
+
+def _record(
+    test: str, column: str, method: str, seed: int, how: str,
+    truth: NDArray[np.int64], found: NDArray[np.int64],
+) -> dict[str, Any]:  # fmt: skip
+    scores = evaluate(truth, found)
+    return Record(
+        test, column, method, seed, how, scores.n_characters, scores.n_clusters, scores.nmi,
+        scores.wcp,
+    ).to_dict()  # fmt: skip
+
+
+def _thinned(truth: NDArray[np.int64], linkage: Linkage, chosen: int) -> dict[str, Any]:
+    """Return a curve with all of what matters: everything up to thrice the clusters of interest."""
+    whole = curve(truth, linkage.merges)
+    last = min(len(truth), 3 * max(chosen, int(truth.max()) + 1) + 50)
+    kept = np.unique(np.geomspace(1, last, _CURVE_POINTS).round().astype(int))
+    at = len(truth) - np.union1d(kept, [chosen])[::-1]
+    return {
+        "n_clusters": whole.n_clusters[at].tolist(),
+        "nmi": whole.nmi[at].round(5).tolist(),
+        "wcp": whole.wcp[at].round(5).tolist(),
+        "chosen": chosen,
+    }
+
+
+def _shown(
+    test: str, column: str, method: str, tracks: TrackSet, labels: NDArray[np.int64]
+) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    sizes = np.bincount(labels)
+    clusters = []
+    for cluster in np.argsort(-sizes, kind="stable")[:_GALLERY_CLUSTERS]:
+        clusters.append(tracks.ids[rng.permutation(np.flatnonzero(labels == cluster))].tolist())
+    return {
+        "test": test, "column": column, "method": method, "video": tracks.videos[tracks.video[0]],
+        "clusters": clusters,
+    }  # fmt: skip
+
+
+def time_losses(
+    train_on: tuple[Path, ...],
+    validation: tuple[Path, ...],
+    methods: Sequence[tuple[str, TrainSettings]],
+) -> dict[str, Any]:
+    """Measure one epoch of each loss, turn by turn, the best of several rounds."""
+    tracks = _labelled(train_on)
+    held = _labelled(validation)[:100] if validation else tracks[:100]
+    trainers = {name: Trainer(tracks, held, settings) for name, settings in methods}
+    seconds = dict.fromkeys(trainers, float("inf"))
+    for number in range(_TIMED_ROUNDS):
+        for name, trainer in trainers.items():
+            took = trainer.epoch(number)["train_seconds"]
+            seconds[name] = min(seconds[name], took)
+    return {"seconds": seconds}

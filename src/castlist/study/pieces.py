@@ -1,0 +1,116 @@
+"""Pieces of work: done on all cores, each once, its answer kept in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from castlist.cluster.threads import n_threads
+from castlist.errors import CastlistError
+from castlist.io.files import replacing
+from castlist.progress import Progress
+
+#: Raised when what a piece of work gives changes, so that older files are not taken for it.
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A call to make, and the file that its answer goes to."""
+
+    name: str
+    file: Path
+    call: Callable[..., dict[str, Any]]
+    arguments: tuple[Any, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is there."""
+        return self.file.is_file()
+
+    @classmethod
+    def of(
+        cls, name: str, folder: Path, call: Callable[..., dict[str, Any]],
+        arguments: tuple[Any, ...], **depends: Any,
+    ) -> Piece:  # fmt: skip
+        """Make a piece whose file is named after all that its answer depends on."""
+        key = digest({"version": _VERSION, "call": call.__name__, **depends})
+        slug = "".join(c if c.isalnum() else "-" for c in name)[:60].strip("-")
+        return cls(name, folder / f"{slug}-{key}.json", call, arguments)
+
+    def keep(self, answer: dict[str, Any]) -> None:
+        """Write an answer to the file, whole or not at all."""
+        with replacing(self.file) as partial:
+            partial.write_text(json.dumps(answer), "utf-8")
+
+    def answer(self) -> dict[str, Any]:
+        """Return the answer that was kept."""
+        answer: dict[str, Any] = json.loads(self.file.read_text("utf-8"))
+        return answer
+
+
+def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progress) -> None:
+    """Do what is missing in as many processes as there are cores.
+
+    ``before`` and ``total`` are for progress: pieces done before these, and pieces in all.
+    """
+    missing = list({piece.file: piece for piece in pieces if not piece.done}.values())
+    done = before + len(pieces) - len(missing)
+    progress("study", done, total)
+    if not missing:
+        return
+    # Spawned: a fork of a process with running threads may hang.
+    context = multiprocessing.get_context("spawn")
+    workers = min(n_threads(), len(missing))
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+        waiting = {pool.submit(piece.call, *piece.arguments): piece for piece in missing}
+        try:
+            for future in as_completed(waiting):
+                piece = waiting[future]
+                try:
+                    piece.keep(future.result())
+                except CastlistError as error:
+                    raise type(error)(f"{piece.name}: {error}") from error
+                done += 1
+                progress("study", done, total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _one_thread() -> None:
+    """Keep a process to one thread: there is a process a core."""
+    torch.set_num_threads(1)
+
+
+def digest(value: Any) -> str:
+    """Return a short name for whatever JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def contents(paths: tuple[Path, ...]) -> list[str]:
+    """Say what is in track files, so that a study notices when they change."""
+    files = [
+        file
+        for path in paths
+        for file in (
+            [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        )
+        if file.suffix not in (".jpg", ".json")
+    ]
+    return [_hash(file, file.stat().st_mtime_ns) for file in files]
+
+
+@cache
+def _hash(file: Path, _: int) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,247 @@
+"""What a study is made of: one TOML file that says data, methods and seeds."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from castlist.errors import InputError
+from castlist.learn.finetune import FinetuneSettings
+from castlist.learn.settings import TrainSettings
+from castlist.study.methods import METHODS, Method
+
+#: A study of minutes: to see that everything works, not to believe its figures.
+QUICK_EPOCHS, QUICK_FINETUNE, QUICK_VIDEOS, QUICK_VARIANTS = 6, 60, 2, 2
+
+
+_SETTABLE = tuple(one.name for one in fields(TrainSettings))
+
+
+@dataclass(frozen=True)
+class Test:
+    """Labelled tracks that nothing is chosen on.
+
+    Attributes
+    ----------
+    name : what it is called.
+    tracks, validation : track files or folders; rivals' τ is chosen on the second.
+    combined : name → pattern of videos that are also clustered together.
+    paper : whether its columns are the paper's, so that the paper's figures stand beside ours.
+    faces : a folder of pictures, ``<video>/<track>.jpg``, for the galleries.
+    gallery : columns whose clusters are shown.
+    most : how many of its videos are used at most, the first ones.
+    """
+
+    name: str
+    tracks: tuple[Path, ...]
+    validation: tuple[Path, ...]
+    combined: dict[str, str] = field(default_factory=dict)
+    paper: bool = False
+    faces: Path | None = None
+    gallery: tuple[str, ...] = ()
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change to a method, tried on validation.
+
+    Attributes
+    ----------
+    group, label : what is changed, and to what.
+    settings : how its model is trained.
+    train, validation : track files or folders; another describer's, if that is the change.
+    """
+
+    group: str
+    label: str
+    settings: TrainSettings
+    train: tuple[Path, ...]
+    validation: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole study."""
+
+    title: str
+    seeds: tuple[int, ...]
+    train: tuple[Path, ...]
+    validation: tuple[Path, ...]
+    tests: tuple[Test, ...]
+    methods: tuple[Method, ...]
+    variants: tuple[Variant, ...] = ()
+    finetune_iterations: int = FinetuneSettings.iterations
+
+    def quick(self) -> Plan:
+        """Return the same study with one seed, few epochs and little fine-tuning."""
+        return replace(
+            self,
+            seeds=self.seeds[:1],
+            methods=tuple(
+                replace(method, settings=_quickly(method.settings)) if method.settings else method
+                for method in self.methods
+            ),
+            tests=tuple(replace(test, combined={}, most=QUICK_VIDEOS) for test in self.tests),
+            variants=tuple(
+                replace(v, settings=_quickly(v.settings)) for v in self.variants[:QUICK_VARIANTS]
+            ),
+            finetune_iterations=QUICK_FINETUNE,
+        )
+
+
+def _quickly(settings: TrainSettings) -> TrainSettings:
+    return replace(settings, epochs=QUICK_EPOCHS, validate_every=QUICK_EPOCHS)
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a study's TOML file; paths in it are relative to it."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            text = tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML ({error})") from error
+    reader = _Reader(path)
+    plan = reader.table("", text, required=("title", "test"), optional=(
+        "seeds", "train", "methods", "method", "ablation", "finetune_iterations"))  # fmt: skip
+    train = reader.table("train", plan.get("train", {}), optional=("tracks", "validation"))
+    seeds = tuple(plan.get("seeds", (0, 1, 2)))
+    if not seeds or not all(isinstance(seed, int) and seed >= 0 for seed in seeds):
+        raise InputError(f"{path}: seeds must be numbers from 0 on, not {plan.get('seeds')}")
+    tests = tuple(_test(reader, one, train) for one in plan["test"])
+    methods = _methods(reader, plan)
+    untold = [test.name for test in tests if not test.validation]
+    rivals = [method.name for method in methods if not method.own_threshold]
+    if untold and rivals:
+        raise InputError(
+            f"{path}: test {untold[0]!r} needs validation tracks, on which the threshold of "
+            f"{rivals[0]!r} is chosen"
+        )
+    if any(method.settings for method in methods) and not train.get("tracks"):
+        raise InputError(f"{path}: [train] needs tracks, since there are methods to train")
+    return Plan(
+        title=str(plan["title"]),
+        seeds=seeds,
+        train=reader.paths(train.get("tracks", ())),
+        validation=reader.paths(train.get("validation", ())),
+        tests=tests,
+        methods=methods,
+        variants=_variants(reader, plan, methods, train),
+        finetune_iterations=int(plan.get("finetune_iterations", Plan.finetune_iterations)),
+    )
+
+
+class _Reader:
+    """Checks tables and turns what they name into paths, with errors that say where."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def table(
+        self, where: str, value: Any, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise InputError(f"{self.path}: {where} must be a table")
+        for name in required:
+            if name not in value:
+                raise InputError(f"{self.path}: {where or 'the file'} needs {name!r}")
+        if unknown := set(value) - {*required, *optional}:
+            raise InputError(
+                f"{self.path}: {where or 'the file'} has {sorted(unknown)[0]!r}, which is none of "
+                f"{', '.join((*required, *optional))}"
+            )
+        return value
+
+    def settings(self, where: str, base: TrainSettings, changes: dict[str, Any]) -> TrainSettings:
+        if "hidden" in changes:
+            changes = {**changes, "hidden": tuple(changes["hidden"])}
+        try:
+            return replace(base, **changes)
+        except (TypeError, InputError) as error:
+            raise InputError(f"{self.path}: {where}: {error}") from error
+
+    def paths(self, value: Any) -> tuple[Path, ...]:
+        names = [value] if isinstance(value, str) else list(value)
+        found = []
+        for name in names:
+            one = self.path.parent / str(name)
+            if not one.exists():
+                raise InputError(f"{self.path}: {one}: no such file or folder")
+            found.append(one)
+        return tuple(found)
+
+
+def _test(reader: _Reader, value: Any, train: dict[str, Any]) -> Test:
+    table = reader.table("[[test]]", value, ("name", "tracks"), (
+        "validation", "combined", "paper", "faces", "gallery"))  # fmt: skip
+    faces = reader.paths(table["faces"])[0] if "faces" in table else None
+    return Test(
+        name=str(table["name"]),
+        tracks=reader.paths(table["tracks"]),
+        validation=reader.paths(table.get("validation", train.get("validation", ()))),
+        combined={str(k): str(v) for k, v in table.get("combined", {}).items()},
+        paper=bool(table.get("paper", False)),
+        faces=faces,
+        gallery=tuple(table.get("gallery", ())),
+    )
+
+
+def _methods(reader: _Reader, plan: dict[str, Any]) -> tuple[Method, ...]:
+    own = {}
+    for name, value in plan.get("method", {}).items():
+        where = f"[method.{name}]"
+        table = reader.table(where, value, (), ("like", "model", "key", "finetune", *_SETTABLE))
+        like = str(table.get("like", name))
+        if "like" in table and like not in METHODS:
+            raise InputError(f"{reader.path}: {where}: like must be one of {', '.join(METHODS)}")
+        base = METHODS.get(like, Method(name, TrainSettings()))
+        changes = {key: table[key] for key in _SETTABLE if key in table}
+        if "model" in table:
+            made = Method(name, model=reader.paths(table["model"])[0])
+        elif base.settings is None:  # the base features: only neighbours can be had
+            made = replace(base, name=name, **changes)
+        else:
+            made = replace(base, name=name, settings=reader.settings(where, base.settings, changes))
+        own[name] = replace(
+            made,
+            key=str(table.get("key", "" if changes else made.key)),
+            finetune=bool(table.get("finetune", made.finetune)),
+            kmeans_variants=made.kmeans_variants and like == name,
+        )
+    known = {**METHODS, **own}
+    names = plan.get("methods", [*METHODS, *(name for name in own if name not in METHODS)])
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"{reader.path}: no method {unknown[0]!r}; there are {', '.join(known)}; "
+            "others are made in [method.NAME]"
+        )
+    return tuple(known[name] for name in names)
+
+
+def _variants(
+    reader: _Reader, plan: dict[str, Any], methods: tuple[Method, ...], train: dict[str, Any]
+) -> tuple[Variant, ...]:
+    trained = {method.name: method.settings for method in methods if method.settings}
+    found = []
+    for group, value in plan.get("ablation", {}).items():
+        where = f"[ablation.{group!r}]"
+        table = dict(value) if isinstance(value, dict) else {}
+        base = trained.get(table.pop("of", ""))
+        if base is None:
+            raise InputError(f"{reader.path}: {where}: of must be one of {', '.join(trained)}")
+        for label, one in table.items():
+            change = dict(
+                reader.table(f"{where} {label}", one, (), ("tracks", "validation", *_SETTABLE))
+            )
+            data = {
+                name: reader.paths(change.pop(name, train.get(name, ())))
+                for name in ("tracks", "validation")
+            }
+            settings = reader.settings(f"{where} {label}", base, change)
+            found.append(Variant(group, label, settings, data["tracks"], data["validation"]))
+    return tuple(found)

@@ -1,0 +1,195 @@
+"""Running a study: what is missing, on all cores, and nothing twice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from castlist.errors import InputError
+from castlist.learn.settings import TrainSettings
+from castlist.progress import Progress, silent
+from castlist.score.curves import Curve
+from castlist.study.jobs import columns_of, finetune_job, test_job, time_losses, train_job
+from castlist.study.methods import Method
+from castlist.study.pieces import Piece, contents, digest, do_pieces
+from castlist.study.plan import Plan, Test, Variant
+from castlist.study.results import Record, Results, Shown
+from castlist.study.statistics import statistics, tracks_per_identity
+from castlist.tracks import TrackSet
+
+
+def run_study(
+    plan: Plan, out: str | Path, *, restart: bool = False, progress: Progress = silent
+) -> Results:
+    """Do all of a study that is not done yet, and gather what it found.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to do.
+    out : path
+        A folder. ``runs`` in it gets the trained models, ``cache`` the answers of finished pieces;
+        a study that was cut off goes on from there.
+    restart : bool
+        Forget what is there.
+    progress : callable
+        Told how many pieces are done.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; a study needs a folder")
+    if restart:
+        for name in ("runs", "cache"):
+            shutil.rmtree(out / name, ignore_errors=True)
+    work = _Work(plan, out)
+    training, testing = [*work.training.values(), *work.ablating.values()], work.testing()
+    timing = work.timing()
+    total = len(training) + len(testing) + len(timing)
+    do_pieces(training, 0, total, progress)
+    do_pieces(testing, len(training), total, progress)
+    # Times are measured with nothing else going on.
+    for done, job in enumerate(timing, start=len(training) + len(testing) + 1):
+        if not job.done:
+            job.keep(job.call(*job.arguments))
+        progress("study", done, total)
+    return work.results(testing, timing)
+
+
+class _Work:
+    """The pieces of a study."""
+
+    def __init__(self, plan: Plan, out: Path) -> None:
+        self.plan, self.out = plan, out
+        self.training = {
+            (method.name, seed): self._train(
+                method.name, plan.train, plan.validation, replace(method.settings, seed=seed)
+            )
+            for method in plan.methods
+            if method.settings
+            for seed in plan.seeds
+        }
+        self.ablating = {
+            (variant, seed): self._train(
+                f"{variant.group} {variant.label}", variant.train, variant.validation,
+                replace(variant.settings, seed=seed),
+            )
+            for variant in plan.variants
+            for seed in plan.seeds
+        }  # fmt: skip
+
+    def _train(
+        self,
+        name: str,
+        train: tuple[Path, ...],
+        validation: tuple[Path, ...],
+        settings: TrainSettings,
+    ) -> Piece:
+        # Named after what it depends on alone: an ablation's usual value is the method itself.
+        key = digest([contents(train), contents(validation), settings.to_dict()])
+        run = self.out / "runs" / f"{settings.loss}-seed-{settings.seed}-{key}"
+        # The answer lies beside the model, so that there is not one without the other.
+        return Piece(
+            f"{name} seed {settings.seed}", run / "answer.json", train_job,
+            (train, validation, settings, run),
+        )  # fmt: skip
+
+    def testing(self) -> list[Piece]:
+        """List the clusterings of all tests, and the fine-tunings."""
+        pieces, cache, most = [], self.out / "cache", self.plan.finetune_iterations
+        for test in self.plan.tests:
+            data = _fingerprint(test)
+            columns = [name for name, _ in columns_of(test)]
+            for method in self.plan.methods:
+                for seed in self.plan.seeds:
+                    run, origin = self._origin(method, seed)
+                    name = f"{test.name} {method.name} seed {seed}"
+                    whole = seed == self.plan.seeds[0]
+                    pieces.append(
+                        Piece.of(
+                            name, cache, test_job, (test, method, run, seed, whole),
+                            data=data, origin=origin, seed=seed, whole=whole,
+                        )
+                    )  # fmt: skip
+                    pieces += [
+                        Piece.of(
+                            f"{name} finetuned {column}", cache, finetune_job,
+                            (test, method, run, column, most, seed),
+                            data=data, origin=origin, seed=seed, column=column, most=most,
+                        )
+                        for column in columns
+                        if method.finetune
+                    ]  # fmt: skip
+        return pieces
+
+    def timing(self) -> list[Piece]:
+        """List the one measurement of how long each loss takes."""
+        methods = [
+            (method.name, method.settings)
+            for method in self.plan.methods
+            if method.settings and method.key == method.settings.loss
+        ]
+        if not methods:
+            return []
+        arguments = (self.plan.train, self.plan.validation, methods)
+        return [
+            Piece.of(
+                "seconds an epoch", self.out / "cache", time_losses, arguments,
+                train=contents(self.plan.train), methods=[name for name, _ in methods],
+            )
+        ]  # fmt: skip
+
+    def _origin(self, method: Method, seed: int) -> tuple[Path | None, Any]:
+        """Say where a method's model comes from, and what that depends on."""
+        if job := self.training.get((method.name, seed)):
+            return job.file.parent, job.file.parent.name
+        if method.model is not None:
+            return None, contents((method.model,))
+        return None, [method.rounds, method.reach]
+
+    def results(self, testing: Sequence[Piece], timing: Sequence[Piece]) -> Results:
+        """Gather what the pieces found."""
+        records, shown = [], []
+        curves: dict[tuple[str, str], dict[str, tuple[Curve, int]]] = {}
+        for (variant, seed), job in self.ablating.items():
+            records.append(_ablation(variant, seed, job.answer()))
+        for job in testing:
+            answer = job.answer()
+            records += [Record(**one) for one in answer["records"]]
+            shown += [Shown(**one) for one in answer.get("shown", ())]
+            for column, one in answer.get("curves", {}).items():
+                chosen = one.pop("chosen")
+                drawn = Curve(**{name: np.array(values) for name, values in one.items()})
+                place = curves.setdefault((job.arguments[0].name, column), {})
+                place[job.arguments[1].name] = (drawn, chosen)
+        found = Results(records, curves=curves, shown=shown)
+        for test in self.plan.tests:
+            columns = list(columns_of(test))
+            found.statistics[test.name] = [statistics(tracks, name) for name, tracks in columns]
+            videos = [tracks for name, tracks in columns if name not in test.combined]
+            counts, background = tracks_per_identity(TrackSet.join(videos))
+            found.skew[test.name] = (counts.tolist(), background.tolist())
+        for job in timing:
+            found.seconds.update(job.answer()["seconds"])
+        return found
+
+
+def _fingerprint(test: Test) -> list[Any]:
+    """Return all of a test that its figures depend on; where its files lie is none of it."""
+    return [
+        test.name, contents(test.tracks), contents(test.validation), test.combined, test.paper,
+        test.gallery, test.most,
+    ]  # fmt: skip
+
+
+def _ablation(variant: Variant, seed: int, best: dict[str, Any]) -> Record:
+    ball = variant.settings.loss == "ball"
+    scores = {
+        name: best[name if ball or name == "n_characters" else f"operating_{name.split('_')[-1]}"]
+        for name in ("n_characters", "n_clusters", "nmi", "wcp")
+    }
+    return Record("ablation", variant.group, variant.label, seed, "own", **scores)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from castlist import BallModel, FinetuneSettings, InputError, TrackSet, embed_tracks, finetune
+
+SETTINGS = FinetuneSettings(iterations=60, rate=0.05, pairs=32, seed=3)
+
+
+def video(seed=0, n=24, faces=3, apart=True):
+    """Tracks two by two: those of a pair share a frame, and look alike all the same."""
+    rng = np.random.default_rng(seed)
+    people = rng.normal(size=(n, 12))
+    people[1::2] = people[::2] + 0.5 * rng.normal(size=(n // 2, 12))
+    x = np.repeat(people, faces, axis=0) + 0.2 * rng.normal(size=(n * faces, 12))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    track = np.repeat(np.arange(n), faces)
+    frame = np.tile(np.arange(faces), n) + 10 * (track // 2 if apart else track)
+    return TrackSet.from_faces(track, feature=x, frame=frame, identity=track.astype(str))
+
+
+def model(rounds=0):
+    torch.manual_seed(0)
+    made = BallModel((12, 16, 12), residual=True, b_hat=-1.5, rounds=rounds, reach=0.3)
+    return made.eval()
+
+
+def squared(tracks, pairs, one):
+    z = embed_tracks(tracks, one)
+    return np.square(z[pairs[:, 0]] - z[pairs[:, 1]]).sum(1)
+
+
+@pytest.mark.parametrize(("rounds", "share"), [(0, 0.5), (2, 0.8)])
+def test_two_in_one_frame_come_apart_and_the_model_stays(rounds, share):
+    tracks, start = video(), model(rounds)
+    before = {name: value.clone() for name, value in start.state_dict().items()}
+    tuned = finetune(start, tracks, SETTINGS)
+    for name, value in start.state_dict().items():
+        assert torch.equal(value, before[name])
+    apart = tracks.overlaps()
+    assert len(apart) == 12
+    tau = start.threshold
+    violated = [np.maximum(tau - squared(tracks, apart, m), 0).mean() for m in (start, tuned)]
+    assert violated[0] > 0.05
+    assert violated[1] < share * violated[0]
+    assert tuned.threshold == tau
+    assert torch.equal(tuned.b_hat, start.b_hat)
+    assert tuned.settings["finetune"]["iterations"] == 60
+
+
+def test_a_track_does_not_fall_apart():
+    tracks, start = video(), model()
+    tuned = finetune(start, tracks, SETTINGS)
+    faces = np.asarray(tracks.features)
+    first, second = np.arange(0, len(faces), 3), np.arange(1, len(faces), 3)
+
+    def within(one):
+        z = one.embed(faces)
+        return np.square(z[first] - z[second]).sum(1)
+
+    grown = np.maximum(within(tuned) - np.minimum(within(start), start.threshold), 0)
+    free = finetune(start, tracks[np.arange(len(tracks))], replace(SETTINGS, seed=4))
+    assert grown.mean() < 0.1
+    assert within(free).mean() < 2 * within(start).mean()
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_same_seed_gives_the_same_model(rounds):
+    tracks, start = video(), model(rounds)
+    few = replace(SETTINGS, iterations=5)
+    a, b, c = (finetune(start, tracks, replace(few, seed=s)).state_dict() for s in (1, 1, 2))
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert any(not torch.equal(a[name], c[name]) for name in a)
+
+
+def test_where_nobody_shares_a_frame_there_is_nothing_to_learn():
+    start = model()
+    tuned = finetune(start, video(apart=False))
+    assert all(torch.equal(v, start.state_dict()[n]) for n, v in tuned.state_dict().items())
+    assert tuned is not start
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_tracks_of_one_face_and_several_videos(rounds):
+    sets = []
+    for number in range(2):
+        one = video(seed=number, faces=1)
+        sets.append(replace(one, videos=(f"v{number}",)))
+    both = TrackSet.join(sets)
+    tuned = finetune(model(rounds), both, replace(SETTINGS, iterations=4))
+    assert np.isfinite(embed_tracks(both, tuned)).all()
+
+
+def test_undescribed_faces_are_never_drawn():
+    from castlist import Features
+
+    tracks = video(faces=4)
+    described = np.tile([True, False, True, False], len(tracks))
+    some = np.asarray(tracks.features)[described]
+    partly = replace(tracks, features=Features.of_described(some, described))
+    tuned = finetune(model(), partly, replace(SETTINGS, iterations=5))
+    assert all(torch.isfinite(value).all() for value in tuned.state_dict().values())
+    assert len(partly.overlaps()) == len(tracks.overlaps())
+
+
+def test_the_usual_settings_are_the_papers_unless_neighbours_are_averaged():
+    paper = FinetuneSettings.of(model())
+    assert (paper.iterations, paper.rate, paper.epsilon) == (2000, 0.0003, 0.05)
+    assert FinetuneSettings.of(model(2)).iterations < 2000
+
+
+@pytest.mark.parametrize("bad", [{"iterations": 0}, {"rate": 0.0}, {"pairs": 0}, {"momentum": 1.0}])
+def test_bad_settings(bad):
+    with pytest.raises(InputError):
+        FinetuneSettings(**bad)

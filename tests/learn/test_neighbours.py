@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from castlist import BallModel, InputError, TrackSet, embed_tracks, load_model, save_model
+from castlist.learn import neighbours
+from castlist.learn.neighbours import average_neighbours
+
+
+def points(n, dim=6, seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, dim)) + spread
+    return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def by_hand(z, reach, rounds):
+    for _ in range(rounds):
+        new = np.zeros_like(z)
+        for i in range(len(z)):
+            for j in range(len(z)):
+                new[i] += max(float(z[i] @ z[j]) - reach, 0) * z[j]
+            new[i] /= np.linalg.norm(new[i])
+        z = new
+    return z
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+@pytest.mark.parametrize("reach", [0.0, 0.3, 0.9])
+def test_it_is_the_formula(rounds, reach):
+    z = points(12)
+    found = average_neighbours(z, reach, rounds).numpy()
+    np.testing.assert_allclose(found, by_hand(z.numpy(), reach, rounds), atol=1e-12)
+
+
+def test_whoever_has_no_neighbour_stays_and_order_means_nothing():
+    far = torch.eye(4, dtype=torch.float64)
+    torch.testing.assert_close(average_neighbours(far, 0.2, 2), far)
+    z = points(30)
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(
+        average_neighbours(z[order], 0.3, 2), average_neighbours(z, 0.3, 2)[order]
+    )
+
+
+def test_blocks_change_nothing(monkeypatch):
+    z = points(50)
+    whole = average_neighbours(z, 0.3, 2)
+    monkeypatch.setattr(neighbours, "_ROWS", 7)
+    torch.testing.assert_close(average_neighbours(z, 0.3, 2), whole)
+
+
+def test_a_model_is_trained_through_it():
+    x = points(7, dim=3, spread=0.5).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda rows: average_neighbours(F.normalize(rows, dim=1), 0.31, 2), x
+    )
+
+
+def test_a_bad_track_joins_its_company_and_a_lone_one_does_not():
+    rng = np.random.default_rng(0)
+    who = np.eye(16)[:2]
+    good = who[0] + 0.15 * rng.normal(size=(40, 16))
+    bad = 0.6 * who[0] + 0.25 * rng.normal(size=(1, 16))
+    alone = who[1][None]
+    z = np.concatenate([good, bad, alone])
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    after = average_neighbours(torch.from_numpy(z), 0.3, 2).numpy()
+    assert (z[:40] @ z[40]).min() < 0.6
+    assert (after[:40] @ after[40]).min() > 0.95
+    assert after[41] @ z[41] > 0.99
+
+
+def test_the_videos_of_a_set_are_averaged_apart(tmp_path):
+    model = BallModel((6, 6), residual=True, rounds=2, reach=0.25).eval()
+    a, b = points(20, seed=1).float().numpy(), points(15, seed=2).float().numpy()
+    sets = [
+        TrackSet.from_faces(np.arange(len(x)), feature=x, video=name)
+        for name, x in (("a", a), ("b", b))
+    ]
+    joined = embed_tracks(TrackSet.join(sets), model)
+    apart = np.concatenate([embed_tracks(one, model) for one in sets])
+    np.testing.assert_allclose(joined, apart, atol=1e-6)
+    together = model.embed(np.concatenate([a, b]))
+    assert np.abs(together - apart).max() > 0.01
+    save_model(model, tmp_path / "m.safetensors")
+    again = load_model(tmp_path / "m.safetensors")
+    assert (again.rounds, again.reach) == (2, 0.25)
+    np.testing.assert_array_equal(again.embed(a), model.embed(a))
+
+
+def test_only_on_the_sphere():
+    with pytest.raises(InputError, match="unit sphere"):
+        BallModel((6, 6), normalise=False, rounds=1)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from castlist import Features, InputError, MadeWorld, TrainSettings, made_tracks, train
+from castlist.learn.recipes import RECIPES, recipe_settings
+
+QUICK = {"hidden": (32,), "epochs": 3, "batch": 500, "validation": 0.2}
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Features in which strangers hardly resemble each other, as a good describer's do not."""
+    world = MadeWorld(dim=160, who=110, how=24, loudness=0.8)
+    return made_tracks(120, 1500, 4, world=world, seed=3)
+
+
+def test_the_papers_recipe_is_the_defaults():
+    assert recipe_settings("paper") == TrainSettings()
+    assert recipe_settings("paper", alpha=2.0) == TrainSettings(alpha=2.0)
+
+
+def test_our_recipe_is_for_balls_only():
+    assert recipe_settings("neighbours").rounds > 0
+    assert recipe_settings("neighbours", loss="triplet") == TrainSettings(loss="triplet")
+
+
+def test_no_such_recipe():
+    with pytest.raises(InputError, match="paper, neighbours"):
+        recipe_settings("soup")
+
+
+def test_it_learns_people_it_never_saw(made):
+    found = train(made, recipe_settings("neighbours", **{**QUICK, "epochs": 12})).model.validation
+    assert found["nmi"] > 0.9
+
+
+def test_who_is_held_out_trains_b_and_nothing_else(made):
+    """Other faces of those held out change b, and leave every weight of the MLP as it was."""
+    settings = replace(RECIPES["neighbours"], **QUICK, b_hat=-0.5)
+    reserved = train_split(made, settings)
+    seen = made[reserved]
+    people, labels = np.unique(seen.identity, return_inverse=True)
+    order = np.random.default_rng([settings.seed, 2]).permutation(len(people))
+    held = np.isin(labels, order[: round(settings.held * len(people))])
+    x = np.asarray(made.features).copy()
+    rows = np.isin(made.track_of_face, reserved[held])
+    assert rows.sum() > 100
+    x[rows] = np.random.default_rng(0).normal(size=(rows.sum(), x.shape[1])) / np.sqrt(x.shape[1])
+    other = replace(made, features=Features(x))
+    first, second = train(made, settings).model, train(other, settings).model
+    assert not torch.equal(first.b_hat, second.b_hat)
+    # b is in the MLP's loss; where it counts for nothing, the MLP is the same to the last bit.
+    blind = replace(settings, rate_b=0.0)
+    first, second = train(made, blind).model, train(other, blind).model
+    for name, value in first.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name])
+
+
+def train_split(made, settings):
+    from castlist import split_identities
+
+    return split_identities(made, settings.validation, settings.seed).train
+
+
+def test_b_finds_its_balance_from_wherever_it_starts(made):
+    """With the MLP held still, b goes where alpha_b P(d² > b) = 9 P(d² to others < γ)."""
+    still = {**QUICK, "epochs": 40, "rate": 1e-7, "rate_b": 1e5}
+    ends = [
+        train(made, recipe_settings("neighbours", **still, b_hat=start)).history[-1]["b"]
+        for start in (-3.0, -0.5)
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=0.1)
+
+
+def test_held_needs_people(made):
+    with pytest.raises(InputError, match="too few"):
+        train(made, recipe_settings("neighbours", **{**QUICK, "held": 0.01}))
+    with pytest.raises(InputError, match="has no b"):
+        TrainSettings(loss="triplet", held=0.1)

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from castlist import (
+    InputError,
+    MadeWorld,
+    cluster_tracks,
+    evaluate,
+    load_model,
+    made_tracks,
+    read_plan,
+    run_study,
+    write_study,
+    write_tracks,
+)
+
+WORLD = MadeWorld(dim=48, who=32, how=12, loudness=0.8)
+PLAN = """
+title = "A study of <nobody>"
+seeds = [0, 1]
+methods = ["base", "triplet", "ball", "neighbours"]
+finetune_iterations = 5
+[train]
+tracks = "train.parquet"
+validation = "val.parquet"
+[[test]]
+name = "films"
+tracks = "test"
+paper = true
+gallery = ["BBT S1E1"]
+faces = "faces"
+[test.combined]
+BBT = "bbt_*"
+[method.triplet]
+hidden = [16]
+epochs = 2
+key = "triplet"
+[method.ball]
+hidden = [16]
+epochs = 2
+key = "ball"
+[method.neighbours]
+hidden = [16]
+epochs = 2
+[ablation."embedding size"]
+of = "ball"
+64 = {}
+8 = { embedding = 8 }
+"""
+
+
+def two_in_a_frame(tracks):
+    """Let every two tracks of a made video share their frames."""
+    track = tracks.track_of_face // 2
+    place = np.arange(tracks.n_faces) - tracks.offsets[:-1][tracks.track_of_face]
+    return replace(tracks, frame=10 * track + place)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("study")
+    people = made_tracks(60, 500, 3, world=WORLD, seed=1)
+    order = np.unique(people.identity)
+    held = np.isin(people.identity, order[:15])
+    write_tracks(root / "train.parquet", people[~held])
+    write_tracks(root / "val.parquet", people[held])
+    (root / "test").mkdir()
+    for number in (1, 2):
+        one = made_tracks(8, 60, 3, world=WORLD, seed=10 + number)
+        one = replace(two_in_a_frame(one), videos=(f"bbt_s01e0{number}",))
+        write_tracks(root / "test" / f"bbt_s01e0{number}.parquet", one)
+    faces = root / "faces" / "bbt_s01e01"
+    faces.mkdir(parents=True)
+    for track in one.ids:
+        (faces / f"{track}.jpg").write_bytes(b"\xff\xd8picture\xff\xd9")
+    (root / "study.toml").write_text(PLAN, "utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def study(folder):
+    plan = read_plan(folder / "study.toml")
+    return plan, run_study(plan, folder / "out")
+
+
+def test_every_method_seed_column_and_way_is_there(study):
+    _, results = study
+    ways = {
+        "base": {"own", "kmeans", "hac", "xmeans", "gmeans"},
+        "triplet": {"own", "train", "kmeans", "hac", "finetuned"},
+        "ball": {"own", "kmeans", "hac", "xmeans", "gmeans", "finetuned"},
+        "neighbours": {"own", "kmeans", "hac", "xmeans", "gmeans", "finetuned"},
+    }
+    for method, hows in ways.items():
+        for seed in (0, 1):
+            for column in ("BBT S1E1", "BBT S1E2", "BBT"):
+                found = results.pick(test="films", method=method, seed=seed, column=column)
+                assert {record.how for record in found} == hows
+                assert len(found) == len(hows)
+    for record in results.pick(how="hac"):
+        assert record.n_clusters == record.n_characters
+    assert {r.method for r in results.pick(test="ablation")} == {"64", "8"}
+    assert set(results.seconds) == {"triplet", "ball"}
+    assert [one.name for one in results.statistics["films"]] == ["BBT S1E1", "BBT S1E2", "BBT"]
+    assert set(results.curves["films", "BBT"]) == set(ways)
+
+
+def test_a_record_is_what_the_model_it_kept_gives(folder, study):
+    """The same clustering by hand, from the run that the study left."""
+    from castlist import read_tracks
+
+    _, results = study
+    tracks = read_tracks(folder / "test" / "bbt_s01e02.parquet")
+    models = [load_model(path) for path in (folder / "out" / "runs").glob("*/model.safetensors")]
+    (model,) = [m for m in models if m.rounds and m.settings["seed"] == 1]
+    expected = evaluate(tracks.identity, cluster_tracks(tracks, model).labels)
+    (record,) = results.pick(method="neighbours", seed=1, column="BBT S1E2", how="own")
+    assert (record.n_clusters, record.nmi) == (expected.n_clusters, pytest.approx(expected.nmi))
+    chosen = results.curves["films", "BBT S1E2"]["neighbours"]
+    (record,) = results.pick(method="neighbours", seed=0, column="BBT S1E2", how="own")
+    assert chosen[1] == record.n_clusters
+    at = list(chosen[0].n_clusters).index(record.n_clusters)
+    assert chosen[0].nmi[at] == pytest.approx(record.nmi, abs=1e-4)
+
+
+def test_nothing_is_done_twice_and_what_is_lost_is_done_again(folder, study):
+    plan, results = study
+    cache = folder / "out" / "cache"
+    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    again = run_study(plan, folder / "out")
+    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+    assert again.records == results.records
+    lost = next(path for path in before if "base" in path.name)
+    lost.unlink()
+    third = run_study(plan, folder / "out")
+    assert third.records == results.records
+    assert {p for p, t in before.items() if p.stat().st_mtime_ns != t} == {lost}
+
+
+@pytest.mark.usefixtures("study")
+def test_other_data_are_other_work(folder):
+    file = folder / "test" / "bbt_s01e01.parquet"
+    whole = file.read_bytes()
+    names = {path.name for path in (folder / "out" / "cache").iterdir()}
+    try:
+        write_tracks(file, made_tracks(4, 30, 2, world=WORLD, seed=99))
+        base = read_plan(folder / "study.toml")
+        base = replace(base, methods=base.methods[:1], variants=())
+        changed = run_study(base, folder / "out")
+    finally:
+        file.write_bytes(whole)
+    assert {path.name for path in (folder / "out" / "cache").iterdir()} > names
+    assert changed.statistics["films"][0].n_tracks == 30
+
+
+def test_it_writes_a_page_tables_and_records(folder, study):
+    plan, results = study
+    page, tables, records = write_study(folder / "out", plan, results)
+    text = page.read_text("utf-8")
+    assert "A study of &lt;nobody&gt;" in text
+    assert "data:image/jpeg" in text
+    assert "| " in tables.read_text("utf-8")
+    with records.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(results.records)
+
+
+def test_a_file_where_a_folder_should_be(study, tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="needs a folder"):
+        run_study(study[0], tmp_path / "out")
+
+
+def test_an_error_says_which_piece(folder, study, tmp_path):
+    plan, _ = study
+    small = made_tracks(3, 12, 2, world=MadeWorld(dim=5, who=2, how=2))
+    write_tracks(tmp_path / "t.parquet", small)
+    test = replace(plan.tests[0], tracks=(tmp_path / "t.parquet",), combined={})
+    with pytest.raises(InputError, match="films ball seed 0: this model takes 48-d features"):
+        run_study(replace(plan, tests=(test,), methods=plan.methods[2:3]), folder / "out")
+    with pytest.raises(InputError, match="no video is called bbt"):
+        run_study(replace(plan, tests=(replace(test, combined={"BBT": "bbt_*"}),)), folder / "out")
+
+
+def test_cache_files_are_plain_json(folder, study):
+    for path in (folder / "out" / "cache").iterdir():
+        assert isinstance(json.loads(path.read_text("utf-8")), dict)
+
+
+def test_videos_are_called_as_in_the_paper():
+    from castlist.study.jobs import column_name
+
+    assert column_name("buffy_s05e06") == "BUFFY S5E6"
+    assert column_name("holiday.mp4") == "holiday.mp4"

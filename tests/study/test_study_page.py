@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from castlist.score.curves import Curve
+from castlist.study import page as module
+from castlist.study.methods import METHODS, Method
+from castlist.study.page import about_method, render_study_page, write_study_page
+from castlist.study.plan import Plan
+from castlist.study.plan import Test as Data
+from castlist.study.results import Record, Results, Shown
+from castlist.study.statistics import Statistics
+
+JPEG = b"\xff\xd8 a face \xff\xd9"
+NASTY = '<script>alert("x")</script> & $co_{'
+VOID = {"meta", "img", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """The page as a browser reads it: elements with attributes and text, and whether they close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
+        self.open: list[int] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, "an element is not closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), []))
+        if tag not in VOID:
+            self.open.append(len(self.elements) - 1)
+
+    def handle_endtag(self, tag):
+        assert self.elements[self.open.pop()][0] == tag
+
+    def handle_data(self, data):
+        for i in self.open:
+            self.elements[i][2].append(data)
+
+    def find(self, tag: str, **wanted: str) -> list[tuple[dict[str, str], str]]:
+        return [
+            (attrs, " ".join("".join(text).split()))
+            for name, attrs, text in self.elements
+            if name == tag and all(attrs.get(k.rstrip("_")) == v for k, v in wanted.items())
+        ]
+
+
+def made(name="T", column="v1", method="neighbours"):
+    methods = (METHODS["triplet"], METHODS["ball"], replace(METHODS["neighbours"], name=method))
+    data = Data(name, (), (), {"all": "*"}, gallery=(column,))
+    plan = Plan(f"Study of {name}", (3, 4), (), (), (data,), methods)
+    records = [
+        Record(name, one, each.name, seed, "own", 5, 6 + seed, 0.6 + seed / 20 + i / 10, 0.9)
+        for one in (column, "v2", "all")
+        for i, each in enumerate(methods)
+        for seed in (3, 4)
+    ]
+    ks = np.arange(40, 0, -1)
+    line = (Curve(ks, np.linspace(0.2, 0.9, 40), np.linspace(1, 0.3, 40)), 9)
+    counts = ((column, 40), ("v2", 50), ("all", 90))
+    results = Results(
+        records,
+        {name: [Statistics(one, 5, 4, 1, n, n - 1, 1) for one, n in counts]},
+        {(name, column): {each.name: line for each in methods}},
+        [Shown(name, column, method, "video 1", [["b1", "b2"], [f"a{i}" for i in range(9)]])],
+        {"ball": 1.0},
+        {name: ([50, 30, 9, 1], [False, False, False, True])},
+    )  # fmt: skip
+    return plan, results
+
+
+def rendered(*made_of, pictures=lambda *_: JPEG) -> Page:
+    return Page(render_study_page(*made_of, pictures))
+
+
+def test_the_page_is_whole_and_loads_nothing(tmp_path):
+    plan, results = made()
+    write_study_page(tmp_path / "index.html", plan, results, lambda *_: JPEG)
+    text = (tmp_path / "index.html").read_text("utf-8")
+    page = Page(text)
+    assert [one.name for one in tmp_path.iterdir()] == ["index.html"]
+    assert page.find("title") == [({}, "Study of T")]
+    assert not page.find("script")
+    assert not page.find("link")
+    assert all(attrs["src"].startswith("data:image/") for attrs, _ in page.find("img"))
+    assert all(attrs["href"].startswith("#") for attrs, _ in page.find("a"))
+    assert "url(" not in page.find("style")[0][1]
+    assert "@import" not in text
+    assert not re.search(r"\b(?:src|href)\s*=\s*['\"]?(?:https?:)?//", text)
+    (policy,) = (a["content"] for a, _ in page.find("meta") if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'; img-src data:")
+
+
+def test_the_same_study_is_the_same_page():
+    assert rendered(*made()).elements == rendered(*made()).elements
+
+
+def test_the_contents_lead_to_what_is_there():
+    page = rendered(*made())
+    ids = [attrs["id"] for _, attrs, _ in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"][1:] for attrs, _ in page.find("a")]
+    assert set(links) <= set(ids)
+    assert {"data", "test1", "test1-summary", "test1-test", "test1-skew", "test1-curves",
+            "test1-gallery", "seconds"} <= set(links)  # fmt: skip
+
+
+def test_the_data_and_the_seeds_are_told():
+    page = rendered(*made())
+    told = dict(zip((t for _, t in page.find("dt")), (t for _, t in page.find("dd")), strict=True))
+    assert told["T"] == "2 videos, 5 characters, 90 tracks; also together: all"
+    assert told["Seeds"].startswith("3, 4; a figure is the mean over them")
+
+
+def test_a_cell_shows_mean_spread_and_best():
+    page = rendered(*made())
+    best = [text for attrs, text in page.find("td", class_="best")]
+    assert "97.5 ±3.5" in best  # NMI of 95 and 100 %
+    assert "±" in page.find("p", class_="note")[0][1]
+
+
+def test_names_are_escaped():
+    plan, results = made(name=NASTY, column=NASTY + "1", method=NASTY)
+    page = rendered(plan, results)
+    assert not page.find("script")
+    assert page.find("title")[0][1] == f"Study of {NASTY}"
+    assert NASTY in [text for _, text in page.find("h2")]
+    assert NASTY + "1" in [text for _, text in page.find("th", scope="col")]
+    assert NASTY in [text for _, text in page.find("th", scope="row")]
+
+
+def test_curves_and_skew_are_drawn_into_the_page():
+    page = rendered(*made())
+    drawn = [a for a, _ in page.find("img") if a["src"].startswith("data:image/svg+xml;base64,")]
+    assert len(drawn) == 2
+    for attrs in drawn:
+        assert attrs["loading"] == "lazy"
+        root = ElementTree.fromstring(base64.b64decode(attrs["src"].partition(",")[2]))
+        assert root.tag.endswith("svg")
+    text = " ".join(text for _, text in page.find("p", class_="shows"))
+    assert "4 identities, of whom 1 is a background character" in text
+
+
+def test_the_gallery_shows_large_clusters_first_with_six_faces():
+    asked = []
+
+    def pictures(test, video, track):
+        asked.append((test, video, track))
+        return JPEG if track != "a0" else None
+
+    page = rendered(*made(), pictures=pictures)
+    assert [text for _, text in page.find("p") if re.match(r"\d+ track", text)] == [
+        "9 tracks",
+        "2 tracks, small",
+    ]
+    faces = [a for a, _ in page.find("img") if a["src"].startswith("data:image/jpeg")]
+    assert len(faces) == 6 + 2
+    assert base64.b64decode(faces[0]["src"].partition(",")[2]) == JPEG
+    assert asked[:2] == [("T", "video 1", "a0"), ("T", "video 1", "a1")]
+    assert asked[-1] == ("T", "video 1", "b2")
+    assert len(asked) == 7 + 2
+
+
+def test_the_gallery_says_how_many_clusters_there_are():
+    (text,) = (text for _, text in rendered(*made()).find("h4"))
+    assert text == "v1, Balls with neighbours (ours): 9 clusters, the 2 largest of them"
+
+
+def test_a_cluster_without_pictures_says_so():
+    page = rendered(*made(), pictures=lambda *_: None)
+    assert [text for _, text in page.find("span", class_="nothing")] == ["no picture"] * 2
+
+
+def test_many_pictures_leave_room(monkeypatch):
+    monkeypatch.setattr(module, "PICTURE_BYTES", 1)
+    page = rendered(*made())
+    faces = [a for a, _ in page.find("img") if a["src"].startswith("data:image/jpeg")]
+    assert len(faces) == 6 + 1
+
+
+def test_an_empty_study_is_a_page_too():
+    plan, _ = made()
+    page = rendered(plan, Results([]))
+    assert not page.find("img")
+    assert [text for _, text in page.find("h2")] == ["Data and methods", "T"]
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (METHODS["base"], "nothing is trained, τ from validation"),
+        (Method("b", rounds=1), "nothing is trained, 1 round of neighbours, τ from validation"),
+        (METHODS["ball"], "ball loss, MLP 256–128–64–64, 150 epochs, τ = 4b, also fine-tuned"),
+    ],
+)
+def test_methods_in_short(method, words):
+    assert about_method(method) == words

@@ -217,6 +217,8 @@ def recast_folder(
 ) -> None:  # fmt: skip
     """Recast the episodes of a folder and write what was made, unless it is there already."""
     if (out / "cast.json").is_file():
+        if json.loads((out / "cast.json").read_text())["seed"] != seed:
+            raise InputError(f"{out} was recast with another seed; give another folder")
         return
     tracks = read_tracks(authors)
     wanted = [i for i, name in enumerate(tracks.videos) if fnmatch.fnmatch(name, videos)]
@@ -225,8 +227,11 @@ def recast_folder(
         raise InputError(f"{authors}: no episode is called {videos}")
     rng = np.random.default_rng(seed)
     players = choose_players(tracks, named, background, rng)
-    people = {**background, **named}
-    photos = {character: people[person] for character, person in players.items()}
+    extras = set(tracks.identity[tracks.background].tolist())
+    photos = {
+        character: (background if character in extras else named)[person]
+        for character, person in players.items()
+    }
     filled, pictures = recast(
         tracks, photos, open_detector, open_describer, seed=seed, progress=progress
     )

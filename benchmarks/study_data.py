@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from recast import key, photographs, recast_folder
@@ -30,7 +31,9 @@ def unpack(faces: Path, work: Path, *names: str) -> None:
     for name in names:
         if not (work / name).is_dir():
             print(f"unpacking {name}.zip", flush=True)
-            zipfile.ZipFile(faces / f"{name}.zip").extractall(work)
+            with TemporaryDirectory(dir=work) as partial:  # half an archive is none
+                zipfile.ZipFile(faces / f"{name}.zip").extractall(partial)
+                (Path(partial) / name).rename(work / name)
 
 
 def describe(folder: Path, out: Path, *options: str) -> None:
@@ -40,22 +43,19 @@ def describe(folder: Path, out: Path, *options: str) -> None:
         subprocess.run([sys.executable, "-m", *words], check=True)
 
 
-def describe_lfw(faces: Path, work: Path) -> tuple[Path, Path]:
+def describe_lfw(faces: Path, work: Path, prefix: str = "", *options: str) -> None:
     """Describe the photographs that are trained on and validated on."""
     unpack(faces, work, "lfw")
-    files = []
     for part in ("train", "val"):
-        files.append(work / f"{part}.parquet")
         people = str(faces / f"lfw_{part}_ids.txt")
-        describe(work / "lfw", files[-1], "--people", people, *LOOKS[part])
-    return files[0], files[1]
+        file = work / f"{prefix}{part}.parquet"
+        describe(work / "lfw", file, "--people", people, *LOOKS[part], *options)
 
 
-def describe_ytf(faces: Path, work: Path) -> Path:
+def describe_ytf(faces: Path, work: Path) -> None:
     """Describe the real tracks of YouTube Faces."""
     unpack(faces, work, "ytf")
     describe(work / "ytf", work / "ytf.parquet")
-    return work / "ytf.parquet"
 
 
 def recast_part(shared: Path, work: Path, part: str) -> None:
@@ -91,6 +91,8 @@ def main() -> None:
     describe_lfw(given.shared / "faces", given.work)
     describe_ytf(given.shared / "faces", given.work)
     recast_part(given.shared, given.work, "recast")
+    # Another base CNN, for the ablation; its weights are for research only, and castlist says so.
+    describe_lfw(given.shared / "faces", given.work, "mbf_", "--describer", "arcface-mbf")
 
 
 if __name__ == "__main__":

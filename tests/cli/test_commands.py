@@ -51,7 +51,7 @@ def test_finetune(data):
     folder, _, _ = data
     tracks, model = folder / "unseen.parquet", folder / "run" / "model.safetensors"
     done = castlist("finetune", tracks, "--model", model, "-o", folder / "tuned.safetensors")
-    assert "no two tracks share a frame" in done.stdout
+    assert "tracks share a frame: nothing to learn from" in done.stdout
     assert load_model(folder / "tuned.safetensors").threshold == load_model(model).threshold
     done = castlist(
         "finetune", tracks, "--model", folder / "gone.safetensors", "-o", folder / "x", code=2

@@ -52,3 +52,11 @@ def test_rows_of_fit_are_never_strangers():
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(30, 8))
         assert (BallClustering(n_clusters=5).fit(X).predict(X) >= 0).all()
+
+
+def test_new_rows_have_no_neighbours():
+    model = BallModel((4, 4), residual=True, rounds=1)
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    fitted = BallClustering(model=model).fit(X)
+    with pytest.raises(InputError, match="averages neighbours"):
+        fitted.predict(X[:1])

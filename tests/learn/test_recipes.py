@@ -82,3 +82,13 @@ def test_held_needs_people(made):
         train(made, recipe_settings("neighbours", **{**QUICK, "held": 0.01}))
     with pytest.raises(InputError, match="has no b"):
         TrainSettings(loss="triplet", held=0.1)
+
+
+def test_other_training_features_are_another_run(made, tmp_path):
+    """Also where nothing is standardised, and people, tracks and validation are the same."""
+    held = np.isin(made.identity, np.unique(made.identity)[:20])
+    settings = recipe_settings("neighbours", **{**QUICK, "epochs": 1})
+    train(made[~held], settings, validation=made[held], run=tmp_path)
+    other = replace(made, features=Features(np.asarray(made.features)[:, ::-1].copy()))
+    with pytest.raises(InputError, match="other data"):
+        train(other[~held], settings, validation=made[held], run=tmp_path)

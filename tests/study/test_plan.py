@@ -96,6 +96,11 @@ def test_quick_is_the_same_and_less(folder):
         (START + "[ablation.batch]\nof = 'base'\n", "of must be one of"),
         (START.replace('tracks = "train.parquet"', ""), r"\[train\] needs tracks"),
         (START.replace('validation = "val.parquet"', ""), "needs validation tracks"),
+        ("seeds = 3\n" + START, "of the wrong kind"),
+        (START + "[method.ball]\nhidden = 512\n", "of the wrong kind"),
+        (START + "[method.base]\nalpha = 3\n", "of the wrong kind"),
+        ("seeds = [1, 1]\n" + START, "seed 1 is there twice"),
+        ("methods = ['ball', 'ball']\n" + START, "method 'ball' is there twice"),
     ],
 )
 def test_what_is_wrong_is_said(folder, text, message):

@@ -106,6 +106,7 @@ def test_every_method_seed_column_and_way_is_there(study):
     for record in results.pick(how="hac"):
         assert record.n_clusters == record.n_characters
     assert {r.method for r in results.pick(test="ablation")} == {"64", "8"}
+    assert len(results.pick(test="validation")) == 6
     assert set(results.seconds) == {"triplet", "ball"}
     assert [one.name for one in results.statistics["films"]] == ["BBT S1E1", "BBT S1E2", "BBT"]
     assert set(results.curves["films", "BBT"]) == set(ways)

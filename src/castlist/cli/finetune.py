@@ -55,6 +55,10 @@ def finetune(
         tuned = tune(start, tracks, settings, progress=report)
     save_model(tuned, out)
     pairs = len(tracks.overlaps())
-    if not pairs:
-        typer.echo("no two tracks share a frame: nothing to learn from, and the model is as it was")
-    typer.echo(f"tuned on {len(tracks)} tracks, {pairs} pairs of which share a frame: {out}")
+    if pairs:
+        typer.echo(f"tuned on {len(tracks)} tracks, {pairs} pairs of which share a frame: {out}")
+    else:
+        typer.echo(
+            f"no two of {len(tracks)} tracks share a frame: nothing to learn from, and the model "
+            f"is as it was: {out}"
+        )

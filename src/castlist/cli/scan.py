@@ -45,8 +45,8 @@ def scan(
                           "SE-ResNet50-256:FILE or ResNet50:FILE.")
     ] = DEFAULTS[1],
     finetune: Annotated[
-        bool, typer.Option(help="Fine-tune the model on the video first: fewer, surer extras.")
-    ] = False,
+        bool, typer.Option(help="Fine-tune the model on the video first, with who shares a frame.")
+    ] = True,
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
     json: Json = False,
 ) -> None:  # fmt: skip

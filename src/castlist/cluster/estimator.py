@@ -91,6 +91,10 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
+        if getattr(self.model, "rounds", 0):
+            raise InputError(
+                "this model averages neighbours, and new rows stand alone: fit all rows together"
+            )
         new = np.asarray(X if self.model is None else self.model.embed(X), np.float64)
         order = np.argsort(self.labels_, kind="stable")
         known = np.asarray(self.embeddings_, np.float64)[order]

@@ -11,11 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from castlist.cluster.tracks import embed_tracks
 from castlist.errors import CastlistError, InputError
 from castlist.learn.model import BallModel
 from castlist.learn.settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
+
+#: Tracks of a video that one update looks at, where neighbours are averaged.
+_MOST_TRACKS = 3000
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def finetune(
     """
     settings = settings or FinetuneSettings.of(model)
     tuned = copy.deepcopy(model)
+    embed_tracks(tracks, model)  # says so if the features are not the model's
     if not len(tracks.overlaps()):
         return tuned
     pairs: _Pairs = (_PairsInCompany if model.rounds else _PairsAlone)(model, tracks, settings)
@@ -173,6 +178,10 @@ class _PairsInCompany(_Pairs):
         """Draw a video, and two faces of each of its tracks."""
         video = self.video[self.apart[self.rng.integers(len(self.apart)), 0]]
         track = np.flatnonzero(self.video == video)
+        apart = self.apart[self.video[self.apart[:, 0]] == video]
+        if len(track) > _MOST_TRACKS:  # memory grows with their square
+            track = np.unique(self.rng.permutation(apart)[: _MOST_TRACKS // 2])
+            apart = apart[np.isin(apart, track).all(axis=1)]
         first = self.one_face(track)
         second = self.another_face(track, first)
         a, b = (torch.from_numpy(self.faces[faces]) for faces in (first, second))
@@ -180,7 +189,6 @@ class _PairsInCompany(_Pairs):
         with torch.no_grad():
             before = _between(self.model(a), self.model(b))
         long = torch.from_numpy(self.counts[track] > 1)
-        apart = self.apart[self.video[self.apart[:, 0]] == video]
         i, j = torch.from_numpy(np.searchsorted(track, apart)).T
         return _between(now_a, now_b)[long], before[long], _between(now_a[i], now_b[j])
 

@@ -158,6 +158,8 @@ class BallModel(nn.Module):
         if not self.rounds:
             return out
         of = np.zeros(len(rows), np.int64) if sets is None else np.asarray(sets)
+        if of.shape != (len(rows),):
+            raise InputError(f"sets must have one value for each of the {len(rows)} rows")
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
             points = torch.from_numpy(out[own]).to(self.mean.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from importlib.resources import as_file, files
 
 from castlist.errors import InputError
@@ -10,6 +11,14 @@ from castlist.learn.model_file import load_model
 
 #: Model files in ``castlist/models``, by the describer whose features they take.
 SHIPPED = {"SFace": "sface.safetensors"}
+
+
+def shipped_print() -> str:
+    """Return a fingerprint of the models that come with castlist, for who depends on them."""
+    digest = hashlib.sha256()
+    for name in sorted(SHIPPED.values()):
+        digest.update((files("castlist") / "models" / name).read_bytes())
+    return digest.hexdigest()
 
 
 def shipped_model(describer: str = "SFace") -> BallModel:

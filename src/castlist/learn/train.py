@@ -18,7 +18,7 @@ from castlist.learn.run import Run
 from castlist.learn.settings import TrainSettings
 from castlist.learn.threshold import choose_threshold
 from castlist.learn.trainer import Trainer
-from castlist.learn.validation import Truth
+from castlist.learn.validation import better_apart
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 
@@ -82,7 +82,7 @@ def train(
             for one in (tracks, validation)
         )
         _require_disjoint(tracks, validation)
-        apart = _better_apart(validation)
+        apart = better_apart(validation)
     trainer = Trainer(tracks, validation, settings, apart)
     folder = Run.open(Path(run), trainer.fingerprint(), restart) if run is not None else None
     history: list[dict[str, Any]] = []
@@ -138,17 +138,12 @@ def _choose_operating(trainer: Trainer, tracks: TrackSet) -> None:
     }  # fmt: skip
     if not ball:
         some = tracks[:_TRAINING_TRACKS]
-        apart = len(trainer.truth.rows) > 1 and _better_apart(some)
+        apart = len(trainer.truth.rows) > 1 and better_apart(some)
         model.validation["train_threshold"] = (
             choose_threshold(model, some, by="count", apart=apart)
             if apart or len(np.unique(some.identity)) > 1
             else None
         )
-
-
-def _better_apart(tracks: TrackSet) -> bool:
-    """Whether there are several videos, and two people in one of them at least."""
-    return len(np.unique(tracks.video)) > 1 and Truth.of(tracks, apart=True).tells_a_threshold
 
 
 def _require_disjoint(tracks: TrackSet, validation: TrackSet) -> None:

@@ -58,10 +58,10 @@ class Trainer:
         if validation.require_features().dim != features.dim:
             raise InputError("training and validation features have different dimensions")
         self.truth = Truth.of(validation, apart)
-        if settings.loss != "ball":
+        if settings.loss != "ball" or settings.operating:
             self.truth.require_two()
         self.validation_means = validation.mean_features()
-        self.validation_video = validation.video if apart else np.zeros(len(validation), np.int32)
+        self.validation_video = validation.video
         # Weights start from the seed alone, without touching the caller's random numbers.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
@@ -81,8 +81,10 @@ class Trainer:
         # Those who train b are never seen by the MLP, as those it is for will not have been.
         order = np.random.default_rng([settings.seed, 2]).permutation(len(people))
         held = np.isin(self.labels, order[: round(settings.held * len(people))])
-        self._held, self._seen = np.flatnonzero(held), np.flatnonzero(~held)
-        if settings.held and (len(np.unique(self.labels[held])) < 2 or not len(self._seen)):
+        self._held = np.flatnonzero(held)
+        self._seen, self._seen_labels = tracks[~held], self.labels[~held]
+        fewest = min(len(np.unique(self.labels[part])) for part in (held, ~held))
+        if settings.held and fewest < 2:
             raise InputError(f"held: {settings.held} of {len(people)} people are too few for b")
         self._ball_of_held = BallLoss(
             settings.alpha_b, settings.epsilon, settings.on_sphere, settings.company
@@ -136,9 +138,8 @@ class Trainer:
         sums: dict[str, float] = {}
         batches = 0
         self._all.train()
-        seen, labels_seen = self.tracks[self._seen], self.labels[self._seen]
         for features, labels in uniform_batches(
-            seen, labels_seen, settings.batch, rng, settings.half
+            self._seen, self._seen_labels, settings.batch, rng, settings.half
         ):
             b = model.b.detach() if len(self._held) else model.b
             terms = self.loss(model(torch.from_numpy(features)), torch.from_numpy(labels), b)
@@ -211,7 +212,9 @@ class Trainer:
         truth = (*self.truth.rows, *self.truth.identities)
         for part in (self.labels, *truth, self.tracks.offsets, self.validation_means):
             digest.update(np.ascontiguousarray(part).data)
-        digest.update(self.model.mean.numpy().data)
+        for part in self.tracks.require_features().mean_and_scale():
+            digest.update(part.data)
+        digest.update(self.tracks.describer.encode())
         return {"settings": self.settings.to_dict(), "data": digest.hexdigest()}
 
 

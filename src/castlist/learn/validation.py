@@ -109,3 +109,8 @@ class Linked:
 
     def _best(self, thresholds: NDArray[np.float64]) -> float:
         return float(thresholds[np.argmax([self.nmi(one) for one in thresholds.tolist()])])
+
+
+def better_apart(tracks: TrackSet) -> bool:
+    """Whether there are several videos, and two people in one of them at least."""
+    return len(np.unique(tracks.video)) > 1 and Truth.of(tracks, apart=True).tells_a_threshold

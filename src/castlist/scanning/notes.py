@@ -15,6 +15,7 @@ from typing import Any
 
 from castlist._version import __version__
 from castlist.io.files import printable, replacing
+from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
 from castlist.video.describe import describer_file
 from castlist.video.frames import Video
@@ -56,9 +57,8 @@ class RunNotes:
         weights = _content(describer_file(settings.describer))
         prints = {"watch": _print(watching, settings.describer, weights)}
         bounds = [settings.characters, settings.min_characters, settings.max_characters]
-        prints["group"] = _print(
-            prints["watch"], bounds, _content(settings.model), settings.finetune, __version__
-        )
+        model = _content(settings.model) if settings.model else shipped_print()
+        prints["group"] = _print(prints["watch"], bounds, model, settings.finetune, __version__)
         prints["report"] = _print(prints["group"])
         before = read_json(folder / RUN)
         value = {

@@ -27,7 +27,7 @@ class ScanSettings:
     characters, min_characters, max_characters : int, optional
         The number of characters, or bounds of it, for who knows; nobody needs to.
     finetune : bool
-        Whether the model is fine-tuned on the video first.
+        Whether the model is fine-tuned on the video first, where two tracks share a frame.
     device : str
         ``cpu`` or ``cuda``.
     """
@@ -38,7 +38,7 @@ class ScanSettings:
     characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
-    finetune: bool = False
+    finetune: bool = True  # docs/study.md: nearer to the true number of characters
     device: str = "cpu"
 
     def __post_init__(self) -> None:

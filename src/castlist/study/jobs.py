@@ -30,6 +30,7 @@ from castlist.learn.settings import TrainSettings
 from castlist.learn.threshold import choose_threshold
 from castlist.learn.train import train
 from castlist.learn.trainer import Trainer
+from castlist.learn.validation import better_apart
 from castlist.score.curves import curve
 from castlist.score.metrics import evaluate
 from castlist.study.methods import Method
@@ -93,7 +94,7 @@ def test_job(
             records.append(_record(test.name, column, method.name, seed, how, truth, found))
         if whole:
             curves[column] = _thinned(truth, linkage, int(labels["own"].max()) + 1)
-            if column in test.gallery:
+            if column in test.gallery and column not in test.combined:
                 shown.append(_shown(test.name, column, method.name, tracks, labels["own"]))
     return {"records": records, "curves": curves, "shown": shown, "threshold": tau}
 
@@ -164,8 +165,7 @@ def _threshold(method: Method, model: BallModel | None, test: Test) -> float:
     if method.own_threshold and model is not None:
         return model.threshold
     validation = _labelled(test.validation)
-    apart = len(np.unique(validation.video)) > 1
-    return choose_threshold(model, validation, by="count", apart=apart)
+    return choose_threshold(model, validation, by="count", apart=better_apart(validation))
 
 
 def _known_k(
@@ -227,7 +227,8 @@ def time_losses(
 ) -> dict[str, Any]:
     """Measure one epoch of each loss, turn by turn, the best of several rounds."""
     tracks = _labelled(train_on)
-    held = _labelled(validation)[:100] if validation else tracks[:100]
+    held = _labelled(validation) if validation else tracks
+    held = held[:: max(1, len(held) // 200)]  # a few, of many people
     trainers = {name: Trainer(tracks, held, settings) for name, settings in methods}
     seconds = dict.fromkeys(trainers, float("inf"))
     for number in range(_TIMED_ROUNDS):

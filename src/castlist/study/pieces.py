@@ -7,6 +7,7 @@ import json
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -43,7 +44,7 @@ class Piece:
         arguments: tuple[Any, ...], **depends: Any,
     ) -> Piece:  # fmt: skip
         """Make a piece whose file is named after all that its answer depends on."""
-        key = digest({"version": _VERSION, "call": call.__name__, **depends})
+        key = digest({"call": call.__name__, "name": name, **depends})
         slug = "".join(c if c.isalnum() else "-" for c in name)[:60].strip("-")
         return cls(name, folder / f"{slug}-{key}.json", call, arguments)
 
@@ -80,6 +81,11 @@ def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progre
                     piece.keep(future.result())
                 except CastlistError as error:
                     raise type(error)(f"{piece.name}: {error}") from error
+                except BrokenProcessPool as error:
+                    raise CastlistError(
+                        "a process of the study was killed, perhaps for want of memory; what is "
+                        "done is kept, and the same command goes on"
+                    ) from error
                 done += 1
                 progress("study", done, total)
         except BaseException:
@@ -94,20 +100,20 @@ def _one_thread() -> None:
 
 def digest(value: Any) -> str:
     """Return a short name for whatever JSON can hold."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+    text = json.dumps([_VERSION, value], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def contents(paths: tuple[Path, ...]) -> list[str]:
     """Say what is in track files, so that a study notices when they change."""
-    files = [
-        file
-        for path in paths
-        for file in (
-            [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-        )
-        if file.suffix not in (".jpg", ".json")
-    ]
-    return [_hash(file, file.stat().st_mtime_ns) for file in files]
+    found = []
+    for path in paths:
+        inside = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        for file in inside:
+            if file.suffix not in (".jpg", ".json"):
+                name = str(file.relative_to(path))
+                found.append(f"{name} {_hash(file, file.stat().st_mtime_ns)}")
+    return found
 
 
 @cache

@@ -106,6 +106,13 @@ def read_plan(path: str | Path) -> Plan:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML ({error})") from error
+    try:
+        return _plan(path, text)
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"{path}: something is of the wrong kind ({error})") from error
+
+
+def _plan(path: Path, text: dict[str, Any]) -> Plan:
     reader = _Reader(path)
     plan = reader.table("", text, required=("title", "test"), optional=(
         "seeds", "train", "methods", "method", "ablation", "finetune_iterations"))  # fmt: skip
@@ -115,6 +122,12 @@ def read_plan(path: str | Path) -> Plan:
         raise InputError(f"{path}: seeds must be numbers from 0 on, not {plan.get('seeds')}")
     tests = tuple(_test(reader, one, train) for one in plan["test"])
     methods = _methods(reader, plan)
+    for what, names in (
+        ("test", [test.name for test in tests]), ("method", [one.name for one in methods]),
+        ("seed", list(seeds)),
+    ):  # fmt: skip
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"{path}: {what} {twice[0]!r} is there twice")
     untold = [test.name for test in tests if not test.validation]
     rivals = [method.name for method in methods if not method.own_threshold]
     if untold and rivals:
@@ -180,6 +193,7 @@ def _test(reader: _Reader, value: Any, train: dict[str, Any]) -> Test:
     table = reader.table("[[test]]", value, ("name", "tracks"), (
         "validation", "combined", "paper", "faces", "gallery"))  # fmt: skip
     faces = reader.paths(table["faces"])[0] if "faces" in table else None
+    gallery = table.get("gallery", ())
     return Test(
         name=str(table["name"]),
         tracks=reader.paths(table["tracks"]),
@@ -187,7 +201,7 @@ def _test(reader: _Reader, value: Any, train: dict[str, Any]) -> Test:
         combined={str(k): str(v) for k, v in table.get("combined", {}).items()},
         paper=bool(table.get("paper", False)),
         faces=faces,
-        gallery=tuple(table.get("gallery", ())),
+        gallery=tuple([gallery] if isinstance(gallery, str) else gallery),
     )
 
 

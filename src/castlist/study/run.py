@@ -17,7 +17,7 @@ from castlist.score.curves import Curve
 from castlist.study.jobs import columns_of, finetune_job, test_job, time_losses, train_job
 from castlist.study.methods import Method
 from castlist.study.pieces import Piece, contents, digest, do_pieces
-from castlist.study.plan import Plan, Test, Variant
+from castlist.study.plan import Plan, Test
 from castlist.study.results import Record, Results, Shown
 from castlist.study.statistics import statistics, tracks_per_identity
 from castlist.tracks import TrackSet
@@ -139,7 +139,8 @@ class _Work:
         return [
             Piece.of(
                 "seconds an epoch", self.out / "cache", time_losses, arguments,
-                train=contents(self.plan.train), methods=[name for name, _ in methods],
+                train=contents(self.plan.train),
+                methods=[(name, settings.to_dict()) for name, settings in methods],
             )
         ]  # fmt: skip
 
@@ -155,8 +156,11 @@ class _Work:
         """Gather what the pieces found."""
         records, shown = [], []
         curves: dict[tuple[str, str], dict[str, tuple[Curve, int]]] = {}
+        for (method, seed), job in self.training.items():
+            records.append(_on_validation("validation", "all of it", method, seed, job.answer()))
         for (variant, seed), job in self.ablating.items():
-            records.append(_ablation(variant, seed, job.answer()))
+            one = _on_validation("ablation", variant.group, variant.label, seed, job.answer())
+            records.append(one)
         for job in testing:
             answer = job.answer()
             records += [Record(**one) for one in answer["records"]]
@@ -186,10 +190,10 @@ def _fingerprint(test: Test) -> list[Any]:
     ]  # fmt: skip
 
 
-def _ablation(variant: Variant, seed: int, best: dict[str, Any]) -> Record:
-    ball = variant.settings.loss == "ball"
-    scores = {
-        name: best[name if ball or name == "n_characters" else f"operating_{name.split('_')[-1]}"]
-        for name in ("n_characters", "n_clusters", "nmi", "wcp")
-    }
-    return Record("ablation", variant.group, variant.label, seed, "own", **scores)
+def _on_validation(test: str, column: str, method: str, seed: int, best: dict[str, Any]) -> Record:
+    """Make a record of how a model did on validation: at its τ, whatever that came from."""
+    names = ("n_clusters", "nmi", "wcp")
+    if "operating" in best:
+        names = ("operating_clusters", "operating_nmi", "operating_wcp")
+    clusters, nmi, wcp = (best[name] for name in names)
+    return Record(test, column, method, seed, "own", best["n_characters"], clusters, nmi, wcp)

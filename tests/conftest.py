@@ -13,31 +13,35 @@ from castlist import CastlistError, TrackSet, made_tracks
 SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[2] / "shared"))
 
 
+def at_hand(path: Path, what: str) -> Path:
+    """Return something of ``../shared``, or skip the test that needs it and say so."""
+    if not path.exists():
+        pytest.skip(f"{what} not at hand ({path}); CASTLIST_SHARED can name their folder")
+    return path
+
+
 @pytest.fixture(scope="session")
 def authors() -> Path:
     """The paper's own tracks, labels and checkpoint, where they are at hand."""
-    folder = SHARED / "data" / "authors"
-    if not folder.is_dir():
-        pytest.skip(f"the authors' data are not at hand ({folder}); CASTLIST_SHARED can name them")
-    return folder
+    return at_hand(SHARED / "data" / "authors", "the authors' data are")
 
 
 @pytest.fixture(scope="session")
 def clips() -> Path:
     """Twelve clips of one person each, where they are at hand."""
-    folder = SHARED / "data" / "clips"
-    if not folder.is_dir():
-        pytest.skip(f"the clips are not at hand ({folder}); CASTLIST_SHARED can name them")
-    return folder
+    return at_hand(SHARED / "data" / "clips", "the clips are")
 
 
 @pytest.fixture(scope="session")
 def faces() -> Path:
     """Archives of photographs, where they are at hand."""
-    folder = SHARED / "data" / "faces"
-    if not folder.is_dir():
-        pytest.skip(f"the photographs are not at hand ({folder}); CASTLIST_SHARED can name them")
-    return folder
+    return at_hand(SHARED / "data" / "faces", "the photographs are")
+
+
+@pytest.fixture(scope="session")
+def tex() -> str:
+    """The paper as its authors wrote it, where it is at hand."""
+    return at_hand(SHARED / "paper" / "bcl_iccv2019.tex", "the paper is").read_text("utf-8")
 
 
 @pytest.fixture(scope="session")

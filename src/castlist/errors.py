@@ -13,3 +13,11 @@ class InputError(CastlistError, ValueError):
 
 class CollapseWarning(UserWarning):
     """Training is heading for the paper's degenerate solution: one point, radius 0 (sec. 4)."""
+
+
+def first_line(error: BaseException) -> str:
+    """Say in one line what went wrong: how the message begins, and a library's kind of error."""
+    lines = str(error).strip().splitlines() or [""]
+    if isinstance(error, CastlistError):
+        return lines[0]
+    return f"{type(error).__name__}: {lines[0]}".removesuffix(": ")

@@ -6,17 +6,30 @@ import numpy as np
 import pytest
 import torch
 
-from castlist import Features, InputError, MadeWorld, TrainSettings, made_tracks, train
+from castlist import (
+    BallLoss,
+    Features,
+    InputError,
+    MadeWorld,
+    TrainSettings,
+    made_tracks,
+    train,
+)
+from castlist.learn.batches import draw_faces
 from castlist.learn.recipes import RECIPES, recipe_settings
 
 QUICK = {"hidden": (32,), "epochs": 3, "batch": 500, "validation": 0.2}
 
 
+def world_of(loudness):
+    """Features in which strangers hardly resemble each other, as a good describer's do not."""
+    world = MadeWorld(dim=160, who=110, how=24, loudness=loudness)
+    return made_tracks(120, 1500, 4, world=world, seed=3)
+
+
 @pytest.fixture(scope="module")
 def made():
-    """Features in which strangers hardly resemble each other, as a good describer's do not."""
-    world = MadeWorld(dim=160, who=110, how=24, loudness=0.8)
-    return made_tracks(120, 1500, 4, world=world, seed=3)
+    return world_of(0.8)
 
 
 def test_the_papers_recipe_is_the_defaults():
@@ -27,6 +40,12 @@ def test_the_papers_recipe_is_the_defaults():
 def test_our_recipe_is_for_balls_only():
     assert recipe_settings("neighbours").rounds > 0
     assert recipe_settings("neighbours", loss="triplet") == TrainSettings(loss="triplet")
+
+
+def test_a_residual_recipe_takes_no_embedding():
+    with pytest.raises(InputError, match="as long as its features"):
+        recipe_settings("neighbours", embedding=32)
+    assert recipe_settings("neighbours", embedding=32, residual=False).embedding == 32
 
 
 def test_no_such_recipe():
@@ -67,14 +86,31 @@ def train_split(made, settings):
     return split_identities(made, settings.validation, settings.seed).train
 
 
-def test_b_finds_its_balance_from_wherever_it_starts(made):
+@pytest.mark.filterwarnings("ignore::castlist.CollapseWarning")
+def test_b_finds_its_balance_from_wherever_it_starts():
     """With the MLP held still, b goes where alpha_b P(d² > b) = 9 P(d² to others < γ)."""
-    still = {**QUICK, "epochs": 40, "rate": 1e-7, "rate_b": 1e5}
+    hard = world_of(1.3)  # in an easy world every b between people and their balls will do
+    still = {**QUICK, "epochs": 60, "rate": 1e-7, "rate_b": 1e5}
     ends = [
-        train(made, recipe_settings("neighbours", **still, b_hat=start)).history[-1]["b"]
-        for start in (-3.0, -0.5)
+        train(hard, recipe_settings("neighbours", **still, b_hat=start)) for start in (-3.0, -0.5)
     ]
-    assert ends[0] == pytest.approx(ends[1], rel=0.1)
+    b = ends[0].history[-1]["b"]
+    assert b == pytest.approx(ends[1].history[-1]["b"], rel=0.1)
+    # A larger b would pull back and a smaller one push on, on people held out and on no others.
+    settings = recipe_settings("neighbours", **still)
+    tracks = hard[train_split(hard, settings)]
+    people, labels = np.unique(tracks.identity, return_inverse=True)
+    order = np.random.default_rng([settings.seed, 2]).permutation(len(people))
+    own = np.flatnonzero(np.isin(labels, order[: round(settings.held * len(people))]))
+    faces, who = draw_faces(tracks, labels, own, np.random.default_rng(0), settings.half)
+    points, who = ends[0].model(torch.from_numpy(faces)).detach(), torch.from_numpy(who)
+    loss = BallLoss(settings.alpha_b, settings.epsilon, company=True)
+    slopes = []
+    for factor in (0.7, 1.5):
+        at = torch.tensor(factor * b, requires_grad=True)
+        loss(points, who, at).total.backward()
+        slopes.append(at.grad.item())
+    assert slopes[0] < 0 < slopes[1]
 
 
 def test_held_needs_people(made):

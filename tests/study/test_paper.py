@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from castlist.study.paper import COLUMNS, paper_values
 
-SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[3] / "shared"))
 PAPER = paper_values()
 EPISODES, BBT, BUFFY = slice(0, 12), slice(0, 6), slice(6, 12)
 METRICS = {"#Cl": "n_clusters", "NMI": "nmi", "WCP": "wcp"}
@@ -139,14 +136,6 @@ def test_mean_nmi_over_the_episodes(place, mean):
 
 
 # What the paper's own LaTeX says
-
-
-@pytest.fixture(scope="module")
-def tex() -> str:
-    path = SHARED / "paper" / "bcl_iccv2019.tex"
-    if not path.is_file():
-        pytest.skip(f"the paper is not at hand ({path}); CASTLIST_SHARED can name its folder")
-    return path.read_text("utf-8")
 
 
 def lines_of(tex: str, label: str) -> list[str]:

@@ -40,11 +40,9 @@ BBT = "bbt_*"
 [method.triplet]
 hidden = [16]
 epochs = 2
-key = "triplet"
 [method.ball]
 hidden = [16]
 epochs = 2
-key = "ball"
 [method.neighbours]
 hidden = [16]
 epochs = 2
@@ -170,6 +168,14 @@ def test_it_writes_a_page_tables_and_records(folder, study):
     with records.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(results.records)
+
+
+def test_restarting_deletes_nobody_elses_runs(study, tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "mine.txt").write_text("precious")
+    with pytest.raises(InputError, match="no study's folder"):
+        run_study(study[0], tmp_path, restart=True)
+    assert (tmp_path / "runs" / "mine.txt").read_text() == "precious"
 
 
 def test_a_file_where_a_folder_should_be(study, tmp_path):

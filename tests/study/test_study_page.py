@@ -3,7 +3,6 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,41 +16,10 @@ from castlist.study.plan import Plan
 from castlist.study.plan import Test as Data
 from castlist.study.results import Record, Results, Shown
 from castlist.study.statistics import Statistics
+from tests.pages import Page
 
 JPEG = b"\xff\xd8 a face \xff\xd9"
 NASTY = '<script>alert("x")</script> & $co_{'
-VOID = {"meta", "img", "br", "hr"}
-
-
-class Page(HTMLParser):
-    """The page as a browser reads it: elements with attributes and text, and whether they close."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
-        self.open: list[int] = []
-        self.feed(text)
-        self.close()
-        assert not self.open, "an element is not closed"
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs), []))
-        if tag not in VOID:
-            self.open.append(len(self.elements) - 1)
-
-    def handle_endtag(self, tag):
-        assert self.elements[self.open.pop()][0] == tag
-
-    def handle_data(self, data):
-        for i in self.open:
-            self.elements[i][2].append(data)
-
-    def find(self, tag: str, **wanted: str) -> list[tuple[dict[str, str], str]]:
-        return [
-            (attrs, " ".join("".join(text).split()))
-            for name, attrs, text in self.elements
-            if name == tag and all(attrs.get(k.rstrip("_")) == v for k, v in wanted.items())
-        ]
 
 
 def made(name="T", column="v1", method="neighbours"):

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 from castlist import InputError
 from castlist.video import vggface2
 from castlist.video.describe import Describer
-from castlist.video.vggface2 import VggFace2Describer, as_input, build, extend_box, load_vggface2
+from castlist.video.vggface2 import VggFace2Describer, as_input, extend_box
+from castlist.video.vggface2_net import build, load_vggface2
 
 NAMES = ["SE-ResNet50-256", "ResNet50"]
 #: Stage, blocks, channels in, width, channels out, stride and squeezed channels, from the public

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from castlist._version import __version__
-from castlist.errors import InputError
+from castlist.errors import InputError, first_line
 from castlist.features import Features
 from castlist.io.files import replacing
 from castlist.io.sources import Source
@@ -134,7 +134,7 @@ def _file(path: Path) -> pq.ParquetFile:
         # A page of a damaged file is found by its checksum, not by odd numbers later.
         return pq.ParquetFile(path.open("rb"), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a whole Parquet file ({_first_line(error)})") from error
+        raise InputError(f"{path}: not a whole Parquet file ({first_line(error)})") from error
 
 
 def _open(path: Path, file: pq.ParquetFile) -> Source:
@@ -199,7 +199,7 @@ def _read(
             return file.read(columns=columns)
         return file.read_row_group(group, columns=columns)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: damaged ({_first_line(error)})") from error
+        raise InputError(f"{path}: damaged ({first_line(error)})") from error
 
 
 def _feature_blocks(
@@ -253,8 +253,4 @@ def _to_tracks(
             **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
         )
     except (ValueError, TypeError, pa.ArrowException) as error:
-        raise InputError(f"{path}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: {first_line(error)}") from error

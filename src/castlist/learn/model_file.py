@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from castlist._version import __version__
-from castlist.errors import CastlistError, InputError
+from castlist.errors import CastlistError, InputError, first_line
 from castlist.io.files import replacing
 from castlist.learn.model import BallModel
 
@@ -68,7 +68,7 @@ def load_model(path: str | Path) -> BallModel:
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path}: not a castlist model ({_short(error)})") from error
+        raise InputError(f"{path}: not a castlist model ({first_line(error)})") from error
     _require_finite(path, tensors)
     return model.eval()
 
@@ -89,7 +89,7 @@ def load_authors_model(path: str | Path) -> BallModel:
         model.load_state_dict({**weights, "b_hat": b_hat, "mean": model.mean, "scale": model.scale})
         epoch = int(checkpoint["epoch"])
     except Exception as error:  # a damaged or hostile pickle fails in many ways
-        raise InputError(f"{path}: not the authors' checkpoint ({_short(error)})") from error
+        raise InputError(f"{path}: not the authors' checkpoint ({first_line(error)})") from error
     _require_finite(path, model.state_dict())
     model.settings = {"source": path.name, "epoch": epoch}
     return model.eval()
@@ -102,7 +102,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
         try:
             save_file(plain, partial, metadata={"format": "pt", _METADATA: json.dumps(about)})
         except SafetensorError as error:
-            raise CastlistError(f"cannot write {path}: {_short(error)}") from error
+            raise CastlistError(f"cannot write {path}: {first_line(error)}") from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -113,7 +113,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise InputError(
-            f"{path}: not a whole castlist safetensors file ({_short(error)})"
+            f"{path}: not a whole castlist safetensors file ({first_line(error)})"
         ) from error
 
 
@@ -121,7 +121,3 @@ def _require_finite(path: Path, tensors: dict[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
             raise InputError(f"{path}: tensor {name!r} has values that are not finite")
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"

@@ -31,4 +31,7 @@ def recipe_settings(recipe: str, **changes: Any) -> TrainSettings:
     base = RECIPES[recipe]
     if changes.get("loss", base.loss) != base.loss:
         base = RECIPES["paper"]
-    return replace(base, **changes)
+    settings = replace(base, **changes)
+    if settings.residual and "embedding" in changes:
+        raise InputError("a residual model's embeddings are as long as its features: no embedding")
+    return settings

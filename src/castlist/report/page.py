@@ -7,7 +7,6 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.cast import Cast, Character
 from castlist.io.files import replacing
+from castlist.report.parts import picture_uri, style, text_of
 from castlist.tracks import TrackSet
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
@@ -98,8 +98,8 @@ def render_report(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(clock=clock, lasting=lasting, percent=percent, sureness=sureness)
-    script = _shipped("report.js")
-    page = environment.from_string(_shipped("report.html.j2")).render(
+    script = text_of(__package__, "report.js")
+    page = environment.from_string(text_of(__package__, "report.html.j2")).render(
         video=next(iter(cast.tracks.videos), "") or "Unnamed video",
         span=span,
         n_tracks=len(cast.tracks),
@@ -107,7 +107,7 @@ def render_report(
         background=[card for card in cards if card.character.background],
         place=lambda one: place(one, span),
         about=about or {},
-        style=Markup(_shipped("report.css")),
+        style=style(__package__, "report.css"),
         script=Markup(script),
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
@@ -200,14 +200,10 @@ def _candidates(
         for track in part.tolist():
             pictures = crops(track)
             if pictures:
-                source = "data:image/jpeg;base64," + b64encode(pictures[0]).decode()
+                source = picture_uri(pictures[0])
                 yield _Face(source, float(tracks.time[tracks.offsets[track]]))
                 break
 
 
 def _known(seconds: float) -> float:
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
-
-
-def _shipped(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")

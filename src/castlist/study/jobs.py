@@ -110,7 +110,7 @@ def finetune_job(
     if model is None:
         raise InputError(f"{method.name}: there is no model to fine-tune")
     model.operating = _threshold(method, model, test)
-    tracks = dict(columns_of(test))[column]
+    tracks = next(tracks for name, tracks in columns_of(test) if name == column)
     settings = FinetuneSettings.of(model)
     settings = replace(settings, iterations=min(most, settings.iterations), seed=seed)
     tuned = finetune(model, tracks, settings)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from castlist.io.files import replacing
+from castlist.report.parts import picture_uri, style, text_of
 from castlist.score.curves import Curve
 from castlist.study.figures import draw_curves, draw_skew_of
 from castlist.study.methods import Method
@@ -124,13 +122,13 @@ def render_study_page(plan: Plan, results: Results, pictures: Pictures) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(note=note_of, about=about_method, title=method_title)
-    page = environment.from_string(_shipped("study.html.j2")).render(
+    page = environment.from_string(text_of(__package__, "study.html.j2")).render(
         plan=plan,
         sections=[
             _section(i, test, plan, results, tables, album) for i, test in enumerate(plan.tests, 1)
         ],
         others=[table for table in tables if not table.test],
-        style=Markup(_shipped("study.css")),
+        style=style(__package__, "study.css"),
     )
     return page.strip() + "\n"
 
@@ -161,7 +159,7 @@ class _Album:
     def cluster(self, shown: Shown, ids: list[str]) -> _Cluster:
         asked = (self.pictures(shown.test, shown.video, one) for one in ids[:ASKED])
         wanted = FACES if self.spent < PICTURE_BYTES else 1
-        faces = [_uri(one, "jpeg") for one in islice(filter(None, asked), wanted)]
+        faces = [picture_uri(one) for one in islice(filter(None, asked), wanted)]
         self.spent += sum(map(len, faces))
         return _Cluster(len(ids), faces)
 
@@ -240,17 +238,9 @@ def _drawn(draw: Callable[[Path], None]) -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "figure.svg"
         draw(path)
-        return _uri(path.read_bytes(), "svg+xml")
-
-
-def _uri(data: bytes, kind: str) -> str:
-    return f"data:image/{kind};base64,{b64encode(data).decode()}"
+        return picture_uri(path.read_bytes(), "svg+xml")
 
 
 def _label(method: str) -> str:
     """Return a name as a figure's legend takes it: no formulas, and nothing hidden."""
     return method_title(method).replace("$", r"\$").lstrip("_") or method
-
-
-def _shipped(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")

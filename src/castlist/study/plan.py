@@ -223,7 +223,8 @@ def _methods(reader: _Reader, plan: dict[str, Any]) -> tuple[Method, ...]:
             made = replace(base, name=name, settings=reader.settings(where, base.settings, changes))
         own[name] = replace(
             made,
-            key=str(table.get("key", "" if changes else made.key)),
+            # A built-in method with other settings is still it; one that is like it is another.
+            key=str(table.get("key", made.key if like == name else "")),
             finetune=bool(table.get("finetune", made.finetune)),
             kmeans_variants=made.kmeans_variants and like == name,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from castlist.errors import InputError
+from castlist.io.files import replacing
 from castlist.learn.settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.score.curves import Curve
@@ -21,6 +23,9 @@ from castlist.study.plan import Plan, Test
 from castlist.study.results import Record, Results, Shown
 from castlist.study.statistics import statistics, tracks_per_identity
 from castlist.tracks import TrackSet
+
+#: What a study keeps in its folder: trained models, and answers of finished pieces.
+_FOLDERS = ("runs", "cache")
 
 
 def run_study(
@@ -43,9 +48,14 @@ def run_study(
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; a study needs a folder")
+    mark = out / "study.json"
     if restart:
-        for name in ("runs", "cache"):
+        if not mark.is_file() and any((out / name).exists() for name in _FOLDERS):
+            raise InputError(f"{out} is no study's folder: nothing in it is forgotten")
+        for name in _FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
+    with replacing(mark) as partial:
+        partial.write_text(json.dumps({"title": plan.title}), "utf-8")
     work = _Work(plan, out)
     training, testing = [*work.training.values(), *work.ablating.values()], work.testing()
     timing = work.timing()

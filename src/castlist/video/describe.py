@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.errors import CastlistError, InputError
+from castlist.errors import CastlistError, InputError, first_line
 from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.detect import quiet_opencv
@@ -90,8 +90,8 @@ class OnnxFace(_Aligned):
                 str(path), options, providers=providers
             )
         except Exception as error:  # onnxruntime's own exceptions share no base but this
-            first = str(error).splitlines()[0]
-            raise InputError(f"{path}: not an ONNX model that runs here ({first})") from error
+            why = first_line(error)
+            raise InputError(f"{path}: not an ONNX model that runs here ({why})") from error
         shape = self._session.get_inputs()[0].shape
         if len(shape) != 4 or list(shape[1:]) != [3, ALIGNED_SIDE, ALIGNED_SIDE]:
             raise InputError(

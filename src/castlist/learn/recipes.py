@@ -13,9 +13,9 @@ from castlist.learn.settings import TrainSettings
 RECIPES: dict[str, TrainSettings] = {
     "paper": TrainSettings(),
     "neighbours": TrainSettings(
-        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.3, half=True,
-        company=True, held=0.2, alpha_b=90.0, b_hat=-1.82, rate=0.01, rate_b=1.0, freeze_b=0,
-        epochs=20,
+        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.32, half=True,
+        company=True, held=0.2, alpha_b=180.0, b_hat=-1.82, rate=0.005, rate_b=1.0, freeze_b=0,
+        epochs=10,
     ),
 }  # fmt: skip
 DEFAULT_RECIPE = "neighbours"

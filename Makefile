@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage bench-scan study setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan bench-review study setup clean
 
 setup: $(READY)
 
@@ -17,6 +17,7 @@ demo: $(READY)
 	$(BIN)/python benchmarks/demo.py demo
 
 test: $(READY)
+	scripts/browser.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
@@ -38,6 +39,10 @@ bench-scan: $(READY)
 	$(BIN)/python benchmarks/bench_scan.py $(CLIPS)
 
 SHARED ?= ../shared/data
+bench-review: $(READY)
+	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data
+	$(BIN)/python benchmarks/bench_review.py study-data
+
 study: $(READY)
 	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data
 	$(BIN)/castlist study benchmarks/study.toml -o study-out

@@ -28,6 +28,7 @@ ORDER = [
     ("report",),
     ("study",),
     ("scanning",),
+    ("review",),
     ("cli",),
     ("__main__",),
 ]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.certainty import certainty
+from castlist.cast.replay import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.tracks import TrackSet
@@ -32,13 +33,15 @@ class Character:
     name : str
         Empty until somebody gives one.
     background : bool
-        Whether it is on screen for a moment only.
+        Whether it is on screen for a moment only, or a person said that it is background.
     tracks : ndarray of int
         Its tracks, as rows of the TrackSet, in order of time.
     seconds : float
         Screen time.
     sure : float
         How sure castlist is that these tracks are one person, and all of them: 0 to 1.
+    reviewed : bool
+        Whether a person gave it a name, or said that it is background.
     """
 
     number: int
@@ -47,12 +50,18 @@ class Character:
     tracks: NDArray[np.int64]
     seconds: float
     sure: float
+    reviewed: bool = False
 
     @property
     def title(self) -> str:
         """The name, or a number."""
         kind = "Background" if self.background else "Character"
         return self.name or f"{kind} {self.number}"
+
+    @property
+    def state(self) -> str:
+        """``unreviewed``, ``named`` or ``background``."""
+        return "named" if self.name else "background" if self.reviewed else "unreviewed"
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,7 @@ def make_cast(
     duration: float,
     pause: float = 0.2,
     typical: float = 0.0,
+    said: State | None = None,
 ) -> Cast:
     """Make characters of clusters.
 
@@ -96,7 +106,7 @@ def make_cast(
     tracks : TrackSet
         Tracks of one video.
     labels : ndarray of int, shape (n_tracks,)
-        The cluster of each.
+        The cluster of each; -1 for tracks that are nobody's.
     embeddings : ndarray of shape (n_tracks, dim)
         What was clustered, to tell how sure it is.
     duration : float
@@ -105,13 +115,22 @@ def make_cast(
         Seconds between two looks at the video: a face seen once was there about so long.
     typical : float
         Squared distance of two tracks of one person, where no character here has two.
+    said : State, optional
+        Names and what is background, by label; labels are then the numbers of characters.
     """
     seconds = seconds_of_tracks(tracks, pause)
-    clusters = np.unique(labels)
+    kept = labels >= 0
+    clusters = np.unique(labels[kept])
     total = np.array([seconds[labels == c].sum() for c in clusters])
-    sure = certainty(embeddings, labels, typical)
+    sure = certainty(embeddings[kept], labels[kept], typical)
     limit = min(BACKGROUND_SHARE * float(total.max(initial=0.0)), BACKGROUND_SECONDS)
     background = total < limit
+    names: dict[int, str] = {}
+    marked: dict[int, bool] = {}
+    if said is not None:
+        names, marked = said.names, said.background
+        for k, cluster in enumerate(clusters.tolist()):
+            background[k] = marked.get(cluster, background[k] and not names.get(cluster))
     begins = tracks.time[tracks.offsets[:-1]]
     first = np.array([begins[labels == c].min() for c in clusters])
     order = np.lexsort((first, -total, background))
@@ -119,9 +138,14 @@ def make_cast(
     for number, k in enumerate(order.tolist(), 1):
         own = np.flatnonzero(labels == clusters[k])
         own = own[np.argsort(begins[own], kind="stable")]
+        cluster = int(clusters[k])
         characters.append(
-            Character(number, "", bool(background[k]), own, float(total[k]), float(sure[k]))
-        )
+            Character(
+                number if said is None else cluster, names.get(cluster, ""), bool(background[k]),
+                own, float(total[k]), float(sure[k]),
+                bool(names.get(cluster)) or marked.get(cluster, False),
+            )
+        )  # fmt: skip
     return Cast(tracks, tuple(characters), duration)
 
 

@@ -8,15 +8,24 @@ import typer
 
 from castlist._version import __version__
 from castlist.cli import (
+    background,
     cluster,
     describe,
     evaluate,
     finetune,
+    log,
+    merge,
     models,
+    name,
+    recluster,
+    report,
+    review,
     scan,
+    split,
     stats,
     study,
     train,
+    undo,
 )
 
 app = typer.Typer(
@@ -40,6 +49,16 @@ def _version(
 
 
 app.command("scan")(scan.scan)
+app.command("review")(review.review)
+app.command("name")(name.name)
+app.command("merge")(merge.merge)
+app.command("split")(split.split)
+app.command("background")(background.background)
+app.command("undo")(undo.undo)
+app.command("redo")(undo.redo)
+app.command("log")(log.log)
+app.command("recluster")(recluster.recluster)
+app.command("report")(report.report)
 app.command("describe")(describe.describe)
 app.add_typer(models.models_app, name="models")
 app.command("train")(train.train)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,6 +17,17 @@ from rich.text import Text
 
 from castlist.errors import InputError
 from castlist.progress import Progress as Report
+
+if TYPE_CHECKING:
+    from castlist.cast.cast import Cast
+
+_MOST_CHARACTERS = 20
+CastFolder = Annotated[
+    Path, typer.Argument(help="The folder that `castlist scan` made.", show_default=False)
+]
+Waive = Annotated[
+    bool, typer.Option(help="Also if they share a frame: a mirror, split screen or photograph.")
+]
 
 Data = Annotated[
     list[Path],
@@ -72,6 +83,28 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     if not console.is_terminal:
         console.width = 10_000
     console.print(table)
+
+
+def print_cast(cast: Cast) -> None:
+    """Print the characters that are on screen longest, and how many there are in all."""
+    from castlist.report.page import lasting
+
+    rows = [
+        [
+            f"{one.name} ({one.number})" if one.name else one.title, lasting(one.seconds),
+            len(one.tracks), f"{100 * one.sure:.0f} %",
+        ]
+        for one in cast.characters[:_MOST_CHARACTERS]
+    ]  # fmt: skip
+    print_table(["character", "on screen", "tracks", "sure"], rows)
+    rest = len(cast.characters) - _MOST_CHARACTERS
+    background = sum(one.background for one in cast.characters)
+    typer.echo(
+        f"\n{len(cast.characters)} characters"
+        + (f", {background} of them background" if background else "")
+        + (f" ({rest} more in the report)" if rest > 0 else "")
+        + f"; {len(cast.tracks)} tracks in {lasting(cast.duration)} of video"
+    )
 
 
 def read_names(path: Path | None) -> frozenset[str]:

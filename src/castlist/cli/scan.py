@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from castlist.cli.common import Json, print_json, print_table, progress
+from castlist.cli.common import Json, print_cast, print_json, progress
 from castlist.cli.models import licences_shown
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
@@ -16,8 +16,6 @@ from castlist.video.weights import DEFAULTS
 
 if TYPE_CHECKING:
     from castlist.scanning.scan import Scan
-
-_MOST = 20  # characters shown
 
 
 def scan(
@@ -105,8 +103,6 @@ def _summary(found: Scan) -> dict[str, Any]:
 
 
 def _print(found: Scan) -> None:
-    from castlist.report.page import lasting
-
     cast, counts = found.cast, found.run["counts"]
     typer.echo(f"\n{found.run['video']['name']}")
     if not cast.characters:
@@ -115,19 +111,7 @@ def _print(found: Scan) -> None:
             "some, try --min-face 10 or a higher --sample-rate."
         )
     else:
-        rows = [
-            [one.title, lasting(one.seconds), len(one.tracks), f"{100 * one.sure:.0f} %"]
-            for one in cast.characters[:_MOST]
-        ]
-        print_table(["character", "on screen", "tracks", "sure"], rows)
-        rest = len(cast.characters) - _MOST
-        background = sum(one.background for one in cast.characters)
-        typer.echo(
-            f"\n{len(cast.characters)} characters"
-            + (f", {background} of them background" if background else "")
-            + (f" ({rest} more in the report)" if rest > 0 else "")
-            + f"; {len(cast.tracks)} tracks in {lasting(cast.duration)} of video"
-        )
+        print_cast(cast)
     if counts.get("damaged_packets"):
         typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
     typer.echo(printable(str(found.report)))

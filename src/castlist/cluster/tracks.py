@@ -72,17 +72,39 @@ def cluster_tracks(
         if model is None:
             raise InputError("give a model, a threshold or a number of characters")
         threshold = model.threshold
+    if threshold is not None and n_clusters is not None:
+        raise InputError("give a threshold or a number of clusters, not both")
     if at_least is not None and at_most is not None and at_least > at_most:
         raise InputError(f"at least {at_least} and at most {at_most} characters cannot be")
     points = embed_tracks(tracks, model)
-    apart = tracks.overlaps() if overlaps else None
+    return cluster_points(
+        points, threshold, n_clusters=n_clusters, at_least=at_least, at_most=at_most,
+        cannot_link=tracks.overlaps() if overlaps else None, progress=progress,
+    )  # fmt: skip
+
+
+def cluster_points(
+    points: NDArray[np.floating],
+    threshold: float | None,
+    *,
+    n_clusters: int | None = None,
+    at_least: int | None = None,
+    at_most: int | None = None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    progress: Progress = silent,
+) -> Linkage:
+    """Group embeddings as :func:`cluster_tracks` groups tracks; a number goes before τ."""
 
     def link(tau: float | None, count: int | None) -> Linkage:
-        return complete_linkage(points, tau, n_clusters=count, cannot_link=apart, progress=progress)
+        return complete_linkage(
+            points, tau, n_clusters=count, must_link=must_link, cannot_link=cannot_link,
+            progress=progress,
+        )  # fmt: skip
 
-    made = link(threshold, n_clusters)
-    if at_least is not None and made.n_clusters < min(at_least, len(tracks)):
-        return link(None, min(at_least, len(tracks)))
+    made = link(threshold if n_clusters is None else None, n_clusters)
+    if at_least is not None and made.n_clusters < min(at_least, len(points)):
+        return link(None, min(at_least, len(points)))
     if at_most is not None and made.n_clusters > at_most:
         return link(None, at_most)
     return made

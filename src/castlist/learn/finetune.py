@@ -70,6 +70,8 @@ def finetune(
     tracks: TrackSet,
     settings: FinetuneSettings | None = None,
     *,
+    same: NDArray[np.int64] | None = None,
+    different: NDArray[np.int64] | None = None,
     progress: Progress = silent,
 ) -> BallModel:
     """Make a model cast-specific, without labels.
@@ -87,15 +89,23 @@ def finetune(
         from, and a copy of the model comes back.
     settings : FinetuneSettings, optional
         By default :meth:`FinetuneSettings.of` the model.
+    same : ndarray of shape (m, 2), optional
+        Pairs of tracks that a person said are one; they are wanted within τ.
+    different : ndarray of shape (m, 2), optional
+        Pairs of tracks that are two people, instead of those that share a frame.
     progress : callable
         Told how far it is.
     """
     settings = settings or FinetuneSettings.of(model)
     tuned = copy.deepcopy(model)
     embed_tracks(tracks, model)  # says so if the features are not the model's
-    if not len(tracks.overlaps()):
+    apart = tracks.overlaps() if different is None else different
+    alike = np.empty((0, 2), np.int64) if same is None else same
+    if not len(apart) and not len(alike):
         return tuned
-    pairs: _Pairs = (_PairsInCompany if model.rounds else _PairsAlone)(model, tracks, settings)
+    pairs: _Pairs = (_PairsInCompany if model.rounds else _PairsAlone)(
+        model, tracks, settings, alike, apart
+    )
     tau = model.threshold
     optimiser = torch.optim.SGD(
         tuned.linears.parameters(), lr=settings.rate, momentum=settings.momentum
@@ -103,9 +113,9 @@ def finetune(
     tuned.train()
     iterations = settings.iterations * (len(np.unique(tracks.video)) if model.rounds else 1)
     for done in range(iterations):
-        same, before, different = pairs.distances(tuned)
-        together = (same - before.clamp_max(tau)).clamp_min(0)
-        separate = (tau + settings.epsilon - different).clamp_min(0)
+        near, before, far = pairs.distances(tuned)
+        together = (near - before.clamp_max(tau)).clamp_min(0)
+        separate = (tau + settings.epsilon - far).clamp_min(0)
         loss = torch.stack([part.mean() for part in (together, separate) if len(part)]).sum()
         if not torch.isfinite(loss):
             raise CastlistError(f"fine-tuning, iteration {done}: the loss is not finite")
@@ -125,9 +135,12 @@ _Distances = tuple[Tensor, Tensor, Tensor]
 class _Pairs(ABC):
     """Draws faces of tracks and measures them."""
 
-    def __init__(self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings) -> None:
+    def __init__(
+        self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings,
+        alike: NDArray[np.int64], apart: NDArray[np.int64],
+    ) -> None:  # fmt: skip
         self.model = model
-        self.apart = tracks.overlaps()
+        self.alike, self.apart = alike, apart
         described = tracks.described()
         self.video = described.video
         self.faces = described.require_features().take(np.arange(described.n_faces))
@@ -154,8 +167,11 @@ class _Pairs(ABC):
 class _PairsAlone(_Pairs):
     """For a model that embeds each face by itself, as the paper's: some pairs of each kind."""
 
-    def __init__(self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings) -> None:
-        super().__init__(model, tracks, settings)
+    def __init__(
+        self, model: BallModel, tracks: TrackSet, settings: FinetuneSettings,
+        alike: NDArray[np.int64], apart: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        super().__init__(model, tracks, settings, alike, apart)
         self.before = torch.from_numpy(model.embed(self.faces))
         self.long = np.flatnonzero(self.counts > 1)
 
@@ -164,11 +180,16 @@ class _PairsAlone(_Pairs):
         track = self.rng.choice(self.long, self.n_pairs) if len(self.long) else self.long
         first = self.one_face(track)
         same = np.stack([first, self.another_face(track, first)])
-        pair = self.apart[self.rng.integers(len(self.apart), size=self.n_pairs)].T
-        faces = np.concatenate([same, self.one_face(pair)], axis=1)
+        same = np.concatenate([same, self.one_face(self._some(self.alike))], axis=1)
+        faces = np.concatenate([same, self.one_face(self._some(self.apart))], axis=1)
         now = _between(*tuned(torch.from_numpy(self.faces[faces.ravel()])).chunk(2))
         before = _between(*self.before[torch.from_numpy(same)])
-        return now[: len(track)], before, now[len(track) :]
+        return now[: same.shape[1]], before, now[same.shape[1] :]
+
+    def _some(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw pairs of tracks, as two rows."""
+        drawn = self.rng.integers(len(pairs), size=self.n_pairs) if len(pairs) else slice(0)
+        return pairs[drawn].T
 
 
 class _PairsInCompany(_Pairs):
@@ -176,21 +197,25 @@ class _PairsInCompany(_Pairs):
 
     def distances(self, tuned: BallModel) -> _Distances:
         """Draw a video, and two faces of each of its tracks."""
-        video = self.video[self.apart[self.rng.integers(len(self.apart)), 0]]
+        pairs = np.concatenate([self.apart, self.alike])
+        video = self.video[pairs[self.rng.integers(len(pairs)), 0]]
         track = np.flatnonzero(self.video == video)
-        apart = self.apart[self.video[self.apart[:, 0]] == video]
+        here = [p[(self.video[p] == video).all(axis=1)] for p in (self.apart, self.alike)]
         if len(track) > _MOST_TRACKS:  # memory grows with their square
-            track = np.unique(self.rng.permutation(apart)[: _MOST_TRACKS // 2])
-            apart = apart[np.isin(apart, track).all(axis=1)]
+            drawn = self.rng.permutation(np.concatenate(here))[: _MOST_TRACKS // 2]
+            track = np.unique(drawn)
+            here = [p[np.isin(p, track).all(axis=1)] for p in here]
         first = self.one_face(track)
         second = self.another_face(track, first)
         a, b = (torch.from_numpy(self.faces[faces]) for faces in (first, second))
         now_a, now_b = tuned(a), tuned(b)
-        with torch.no_grad():
-            before = _between(self.model(a), self.model(b))
         long = torch.from_numpy(self.counts[track] > 1)
-        i, j = torch.from_numpy(np.searchsorted(track, apart)).T
-        return _between(now_a, now_b)[long], before[long], _between(now_a[i], now_b[j])
+        (i, j), (k, m) = (torch.from_numpy(np.searchsorted(track, p)).T for p in here)
+        with torch.no_grad():
+            before_a, before_b = self.model(a), self.model(b)
+        same = torch.cat([_between(now_a, now_b)[long], _between(now_a[k], now_b[m])])
+        before = torch.cat([_between(before_a, before_b)[long], _between(before_a[k], before_b[m])])
+        return same, before, _between(now_a[i], now_b[j])
 
 
 def _between(a: Tensor, b: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from castlist._version import __version__
+from castlist.cast.folder import RUN
 from castlist.io.files import printable, replacing
 from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
@@ -21,7 +23,6 @@ from castlist.video.describe import describer_file
 from castlist.video.frames import Video
 from castlist.video.weights import DEFAULTS
 
-RUN = "run.json"
 #: Raised when watching gives other tracks than before: old tracks are then made again.
 _WATCHING = 1
 
@@ -64,7 +65,8 @@ class RunNotes:
         value = {
             "castlist": __version__,
             "video": {
-                **seen, "duration": video.duration, "size": list(video.size), "rate": video.rate,
+                **seen, "path": _way(folder, video.path), "duration": video.duration,
+                "size": list(video.size), "rate": video.rate,
             },
             "settings": {**asdict(settings), "model": str(settings.model or "shipped")},
             "versions": {
@@ -104,6 +106,14 @@ class RunNotes:
 def _print(*values: Any) -> str:
     text = json.dumps(values, default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _way(folder: Path, video: Path) -> str:
+    """Say where the video is, seen from the folder: they may be moved together."""
+    try:
+        return printable(os.path.relpath(video.resolve(), folder.resolve()))
+    except ValueError:  # another drive
+        return printable(str(video.resolve()))
 
 
 def _content(path: Path | None) -> str:

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from castlist.cast.cast import Cast, load_cast, make_cast, save_cast
+import numpy as np
+
+from castlist.cast.cast import Cast, make_cast, save_cast
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, read_scanned, write_points
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
@@ -20,21 +24,20 @@ from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
 from castlist.progress import Progress, silent
-from castlist.report.page import write_report
+from castlist.report.folder import report_folder
 from castlist.scanning.notes import RunNotes, read_json
 from castlist.scanning.settings import ScanSettings
 from castlist.tracks import TrackSet
 from castlist.video.describe import SFACE, Describer, open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import Video, open_video
-from castlist.video.parts import Parts, pictures_of
+from castlist.video.parts import Parts
 from castlist.video.settings import WatchSettings
 from castlist.video.watch import WatchedShot, watch
 from castlist.video.weights import REGISTRY
 
 SUFFIX = ".cast"
-TRACKS, CAST, REPORT = "tracks.parquet", "cast.json", "report.html"
-FACES, PARTS = "faces", "parts"
+PARTS = "parts"
 _SECONDS_A_PART = 5.0
 
 
@@ -47,7 +50,7 @@ class Scan:
     folder : Path
         Where all of it is.
     cast : Cast
-        Who is in the video.
+        Who is in the video, with what was corrected.
     run : dict
         Settings, versions, timings and counts, as in ``run.json``.
     """
@@ -94,9 +97,13 @@ def scan(
         model = _model(settings)
         notes = RunNotes.open(folder, opened, settings)
         tracks = _watched(notes, settings, opened, model, progress)
-    cast = _grouped(notes, settings, tracks, model, progress)
-    _report(notes, cast)
-    return Scan(folder, cast, notes.value)
+    _group(notes, settings, tracks, model, progress)
+    corrections = Corrections(folder)
+    try:
+        _report(notes, corrections)
+        return Scan(folder, corrections.cast, notes.value)
+    finally:
+        corrections.close()
 
 
 def cast_folder(video: Path, out: Path | None = None) -> Path:
@@ -168,14 +175,14 @@ def _parts(notes: RunNotes) -> Parts:
     return Parts.resume(folder, faces)
 
 
-def _grouped(
+def _group(
     notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel, progress: Progress
-) -> Cast:
+) -> None:
     """Group the tracks into characters."""
-    path = notes.folder / CAST
-    if notes.done("group", CAST):
-        with suppress(InputError):
-            return load_cast(path, tracks)
+    if notes.done("group", CAST, POINTS):
+        with suppress(InputError):  # damaged since: made again
+            read_scanned(notes.folder)
+            return
     with notes.stage("group"):
         duration = max(notes.value["video"]["duration"], float(tracks.time.max(initial=0.0)))
         pause = 1 / settings.watching.sample_rate
@@ -191,24 +198,20 @@ def _grouped(
             # Two faces of one ball are 2b apart on average, and τ is 4b.
             cast = make_cast(tracks, made.labels, points, duration, pause, model.threshold / 2)
         else:
-            cast = Cast(tracks, (), duration)
-        save_cast(cast, path, {"threshold": model.threshold})
+            cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
+        write_points(notes.folder, points)
+        save_cast(cast, notes.folder / CAST, {"threshold": model.threshold})
         notes.value["counts"]["characters"] = len(cast.characters)
-    return cast
 
 
-def _report(notes: RunNotes, cast: Cast) -> None:
-    """Write the page."""
-    if notes.done("report", REPORT):
+def _report(notes: RunNotes, corrections: Corrections) -> None:
+    """Write the page, with what was corrected."""
+    known = notes.value["stages"].get("report", {}).get("events")
+    if notes.done("report", REPORT) and known == corrections.last:
         return
-    with notes.stage("report"):
-
-        def crops(track: int) -> list[bytes]:
-            paths = pictures_of(notes.folder / FACES, str(cast.tracks.ids[track]))
-            return [path.read_bytes() for path in paths]
-
-        about = {name: notes.value[name] for name in ("castlist", "settings", "counts")}
-        write_report(cast, crops, notes.folder / REPORT, about)
+    with notes.stage("report") as note:
+        note["events"] = corrections.last
+        report_folder(corrections)
 
 
 def _model(settings: ScanSettings) -> BallModel:

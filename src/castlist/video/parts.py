@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -132,6 +134,14 @@ def pictures_of(faces: Path, track: str) -> list[Path]:
     # Not by listing the folder, which may hold tens of thousands.
     paths = [faces / f"{track}_{k}.jpg" for k in range(_PICTURES)]
     return [path for path in paths if path.is_file()]
+
+
+def picture_counts(faces: Path) -> dict[str, int]:
+    """Count the pictures of every track that has some."""
+    if not faces.is_dir():
+        return {}
+    names = (path.name.rpartition("_")[0] for path in os.scandir(faces))
+    return dict(Counter(name for name in names if name and not name.startswith(".")))
 
 
 def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,114 @@
+"""What is in a cast's folder, and where the video is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import InputError
+from castlist.io.files import replacing
+from castlist.io.read import read_tracks
+from castlist.tracks import TrackSet
+
+TRACKS, CAST, REPORT, RUN = "tracks.parquet", "cast.json", "report.html", "run.json"
+POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan left in a cast's folder.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    tracks : TrackSet
+        The face tracks.
+    labels : ndarray of int, shape (n_tracks,)
+        The number of each track's character, as clustered.
+    points : ndarray of float32, shape (n_tracks, dim)
+        What was clustered.
+    threshold : float
+        τ.
+    duration, pause : float
+        Seconds of video, and between two looks at it.
+    run : dict
+        What ``run.json`` says.
+    """
+
+    folder: Path
+    tracks: TrackSet
+    labels: NDArray[np.int64]
+    points: NDArray[np.float32]
+    threshold: float
+    duration: float
+    pause: float
+    run: dict[str, Any]
+
+    @cached_property
+    def scan_print(self) -> str:
+        """Tell these tracks from those of another scan."""
+        tracks = self.tracks
+        parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
+        return _digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
+
+    @cached_property
+    def basis(self) -> str:
+        """Tell this clustering of these tracks from another."""
+        return _digest(self.scan_print.encode(), self.labels.tobytes())
+
+
+def read_scanned(folder: str | Path) -> Scanned:
+    """Read a cast's folder."""
+    from castlist.cast.cast import load_cast
+
+    folder = Path(folder)
+    if not (folder / CAST).is_file():
+        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
+    tracks = read_tracks(folder / TRACKS)
+    cast = load_cast(folder / CAST, tracks)
+    labels = np.full(len(tracks), -1)
+    for one in cast.characters:
+        labels[one.tracks] = one.number
+    try:
+        points = np.load(folder / POINTS, allow_pickle=False)
+        run = json.loads((folder / RUN).read_text("utf-8"))
+        threshold = float(json.loads((folder / CAST).read_text("utf-8"))["threshold"])
+        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
+    if points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
+        raise InputError(f"{folder}: its files do not belong together; scan again")
+    return Scanned(
+        folder, tracks, labels, points.astype(np.float32), threshold, cast.duration, pause, run
+    )
+
+
+def write_points(folder: Path, points: NDArray[np.float32]) -> None:
+    """Write what was clustered."""
+    with replacing(folder / POINTS) as partial, partial.open("wb") as file:
+        np.save(file, points, allow_pickle=False)
+
+
+def find_video(scanned: Scanned) -> Path | None:
+    """Find the video of a cast: where it was, or beside the folder."""
+    video = scanned.run.get("video", {})
+    places = [
+        scanned.folder / str(video.get("path", "")),
+        scanned.folder.parent / str(video.get("name", "")),
+    ]
+    return next((path.resolve() for path in places if path.is_file()), None)
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,190 @@
+"""Cluster again with what was said: same → must-link, different → cannot-link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.replay import State
+from castlist.cluster.tracks import cluster_points, embed_tracks
+from castlist.learn.finetune import finetune
+from castlist.learn.model import BallModel
+from castlist.learn.model_file import load_model
+from castlist.learn.shipped import shipped_model
+from castlist.progress import Progress, silent
+
+Rows = NDArray[np.int64]
+#: Tracks that stand for a character where it is kept apart from another.
+_WITNESSES = 8
+
+
+@dataclass(frozen=True)
+class Change:
+    """Tracks that would go from one character to another."""
+
+    before: int
+    after: int
+    tracks: Rows
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Another clustering, not yet taken.
+
+    Attributes
+    ----------
+    labels : ndarray of int
+        The number of each track's character; a character that is mostly the same keeps its own.
+    points : ndarray of float32
+        What was clustered.
+    changes : tuple of Change
+        What would be different, the largest first.
+    names : dict
+        Names of characters, as they would be.
+    after : int
+        Number of the last event it knows of.
+    basis : str
+        The scan and clustering it comes after.
+    """
+
+    labels: Rows
+    points: NDArray[np.float32]
+    changes: tuple[Change, ...]
+    names: dict[int, str]
+    after: int
+    basis: str
+
+
+def propose(
+    corrections: Corrections, tuned: bool = False, *, progress: Progress = silent
+) -> Proposal:
+    """Cluster again with what was said; nothing changes until :func:`accept`.
+
+    Parameters
+    ----------
+    corrections : Corrections
+        The cast.
+    tuned : bool
+        Fine-tune the model first, with the pairs that were said.
+    progress : callable
+        Told how far it is.
+    """
+    with corrections.lock:
+        after, state, scanned = corrections.refresh(), corrections.state, corrections.scanned
+        points, tracks = corrections.points, corrections.tracks
+        must, cannot = links_said(state, corrections.overlaps)
+        owner = state.owner.copy()
+        face = np.flatnonzero(~state.not_face)
+        kept = [number for number, name in state.names.items() if name]
+    if not len(face):
+        return Proposal(owner, points, (), {}, after, scanned.basis)
+    if tuned:
+        start = _model(corrections)
+        chosen = tracks[face]
+        to = np.full(len(tracks), -1)
+        to[face] = np.arange(len(face))
+        model = finetune(start, chosen, same=to[must], different=to[cannot], progress=progress)
+        points = points.copy()
+        points[face] = embed_tracks(chosen, model)
+    asked = scanned.run.get("settings", {})
+    wanted = asked.get("characters")
+    made = cluster_points(
+        points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
+        at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
+        must_link=np.searchsorted(face, must), cannot_link=np.searchsorted(face, cannot),
+        progress=progress,
+    )  # fmt: skip
+    labels = owner.copy()
+    labels[face] = _keep_numbers(made.labels, owner[face], kept)
+    with corrections.lock:
+        then = corrections.state_on(labels)
+    changes = _changes(owner, then.owner, face)
+    return Proposal(labels, points, changes, dict(then.names), after, scanned.basis)
+
+
+def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = None) -> None:
+    """Take another clustering; it can be undone as everything else."""
+    with corrections.lock:
+        basis = corrections.scanned.basis
+        if basis != proposal.basis:
+            raise ChangedMeanwhile("the video was scanned again since this clustering was made")
+        number = corrections.log.add_clustering(basis, proposal.labels, proposal.points)
+        corrections.say(
+            "recluster", {"clustering": number}, proposal.after if after is None else after
+        )
+
+
+def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
+    """Return must-links and cannot-links of what was said and still holds.
+
+    What was said later wins: two tracks that were called one person and then taken apart are no
+    must-link, and the other way round.
+    """
+    owner, face = state.owner, ~state.not_face
+    must: list[tuple[int, int]] = []
+    for rows in state.same:
+        rows = rows[face[rows]]
+        for number in np.unique(owner[rows]).tolist():
+            own = rows[owner[rows] == number].tolist()
+            must += pairwise(own)
+    apart = [(i, j) for i, j in overlaps.tolist() if (i, j) not in state.waived]
+    for a, b in state.two_people():
+        apart += product(a[:_WITNESSES].tolist(), b[:_WITNESSES].tolist())
+    named = [number for number, name in sorted(state.names.items()) if name]
+    for one, other in combinations(named, 2):
+        if state.names[one] != state.names[other]:
+            apart += product(
+                state.members(one)[:_WITNESSES].tolist(), state.members(other)[:_WITNESSES].tolist()
+            )
+    cannot = [(i, j) for i, j in apart if owner[i] != owner[j] and face[i] and face[j]]
+    return _pairs(must), _pairs(cannot)
+
+
+def _pairs(pairs: list[tuple[int, int]]) -> Rows:
+    return np.unique(np.array(pairs, np.int64).reshape(-1, 2), axis=0)
+
+
+def _keep_numbers(labels: Rows, before: Rows, named: list[int]) -> Rows:
+    """Call each new cluster by the number of the character it shares most tracks with.
+
+    Named characters choose first: theirs is the cluster that has most of their tracks.
+    """
+    pairs, counts = np.unique(np.stack([labels, before]), axis=1, return_counts=True)
+    first = np.isin(pairs[1], named)
+    number: dict[int, int] = {}
+    taken: set[int] = set()
+    for k in np.lexsort((np.arange(len(counts)), -counts, ~first)).tolist():
+        cluster, old = pairs[:, k].tolist()
+        if cluster not in number and old not in taken:
+            number[cluster] = old
+            taken.add(old)
+    last = int(before.max(initial=0))
+    for cluster in np.unique(labels).tolist():
+        if cluster not in number:
+            last += 1
+            number[cluster] = last
+    return np.array([number[c] for c in labels.tolist()], np.int64)
+
+
+def _changes(before: Rows, after: Rows, face: Rows) -> tuple[Change, ...]:
+    moved = face[before[face] != after[face]]
+    pairs, code = np.unique(np.stack([before[moved], after[moved]]), axis=1, return_inverse=True)
+    found = [
+        Change(int(pairs[0, k]), int(pairs[1, k]), moved[np.ravel(code) == k])
+        for k in range(pairs.shape[1])
+    ]
+    return tuple(sorted(found, key=lambda change: -len(change.tracks)))
+
+
+def _model(corrections: Corrections) -> BallModel:
+    """Return the model that the scan began with."""
+    name = str(corrections.scanned.run.get("settings", {}).get("model", "shipped"))
+    if name != "shipped":
+        return load_model(Path(name))
+    return shipped_model(corrections.tracks.describer or "SFace")

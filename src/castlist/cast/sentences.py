@@ -1,0 +1,34 @@
+"""What was said, as a sentence."""
+
+from __future__ import annotations
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.log import Event
+
+
+def sentence(corrections: Corrections, event: Event) -> str:
+    """Say in a sentence what an event did."""
+    body, kind = event.body, event.kind
+    tracks = _count(len(body.get("tracks", [])), "track")
+    characters = _count(len(body.get("who", [])), "character")
+    if kind in ("undo", "redo"):
+        said = {one.number: one for one, _ in corrections.history}.get(body["event"])
+        what = sentence(corrections, said) if said is not None else f"event {body['event']}"
+        return f"{'undid' if kind == 'undo' else 'did again'}: {what}"
+    if kind == "name":
+        return f"named a character “{body['name']}”" if body["name"] else "took a name away"
+    if kind == "background":
+        return f"marked {characters} as {'' if body['background'] else 'not '}background"
+    if kind == "merge":
+        return f"merged {characters}" + (f" as “{body['name']}”" if body.get("name") else "")
+    if kind == "move":
+        return f"moved {tracks} to " + ("another character" if body["to"] else "a new character")
+    if kind == "not_face":
+        return f"marked {tracks} as {'not a face' if body['not_face'] else 'a face'}"
+    if kind == "recluster":
+        return "clustered again"
+    return "answered: the same person" if kind == "same" else "answered: different people"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,46 @@
+"""``castlist recluster``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from castlist.cli.common import CastFolder, print_cast, print_table, progress
+
+
+def recluster(
+    cast: CastFolder,
+    finetune: Annotated[
+        bool, typer.Option(help="Fine-tune the model first, with the pairs that were said.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")] = False,
+) -> None:
+    """Cluster again with what was said: the same person, different people, names.
+
+    Shows what would change, and asks. It can be undone.
+
+    Example: `castlist recluster episode.cast --finetune`
+    """
+    from castlist.cast.corrections import Corrections
+    from castlist.cast.recluster import accept, propose
+
+    corrections = Corrections(cast)
+    with progress() as report:
+        proposal = propose(corrections, finetune, progress=report)
+    if not proposal.changes:
+        typer.echo("Nothing would change.")
+        return
+    titles = {one.number: one.title for one in corrections.cast.characters}
+    rows = [
+        [
+            titles[one.before],
+            proposal.names.get(one.after) or titles.get(one.after, "a new character"),
+            len(one.tracks),
+        ]
+        for one in proposal.changes
+    ]  # fmt: skip
+    print_table(["from", "to", "tracks"], rows)
+    if yes or typer.confirm("Take it?"):
+        accept(corrections, proposal)
+        print_cast(corrections.cast)

@@ -1,0 +1,1 @@
+"""The web page on which a person corrects a cast."""

@@ -1,0 +1,262 @@
+"""The page's server: what it shows and what it is told."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from jinja2 import Environment, StrictUndefined
+from pydantic import BaseModel, ConfigDict, Field
+
+from castlist._version import __version__
+from castlist.cast.corrections import Corrections, SharedFrame
+from castlist.cast.folder import FACES
+from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.recluster import accept
+from castlist.errors import CastlistError, InputError
+from castlist.report.parts import style, text_of
+from castlist.review import views
+from castlist.review.guard import HEADERS, Guard
+from castlist.review.jobs import Reclustering
+from castlist.video.parts import pictures_of
+
+_SCRIPTS = {
+    path.name for path in resources.files(__package__).iterdir() if path.name.endswith(".js")
+}
+Number = Annotated[int, Field(ge=1, le=10**9)]
+Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1)]
+
+
+class Action(BaseModel):
+    """Something a person says on the page; ``after`` is the last event they saw."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal[
+        "name", "background", "merge", "move", "not_face", "answer", "skip", "undo", "redo"
+    ]
+    after: Annotated[int, Field(ge=0)]
+    characters: list[Number] = Field(default_factory=list, max_length=10_000)
+    tracks: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list)
+    others: list[Tracks] = Field(default_factory=list, max_length=20)
+    name: str | None = Field(None, max_length=1000)
+    to: Number | None = None
+    same: Annotated[int, Field(ge=0)] | None = None
+    yes: bool = True
+    waive: bool = False
+
+
+class Recluster(BaseModel):
+    """How to cluster again."""
+
+    model_config = ConfigDict(extra="forbid")
+    finetune: bool = False
+
+
+class Accept(BaseModel):
+    """Take a clustering that was shown."""
+
+    model_config = ConfigDict(extra="forbid")
+    number: Annotated[int, Field(ge=1)]
+
+
+def make_app(corrections: Corrections, token: str, port: int, video: Path | None = None) -> Guard:
+    """Make the server of one cast.
+
+    Parameters
+    ----------
+    corrections : Corrections
+        The cast.
+    token : str
+        What a request must know.
+    port : int
+        Where the server listens.
+    video : Path, optional
+        The video file, to play.
+    """
+    app = FastAPI(title="castlist review", version=__version__, docs_url=None, redoc_url=None)
+    job = Reclustering(corrections)
+    skipped: set[tuple[str, ...]] = set()
+
+    @app.middleware("http")
+    async def headers(request: Request, call_next: Any) -> Response:
+        answer: Response = await call_next(request)
+        for name, value in HEADERS.items():
+            answer.headers[name] = value
+        if request.url.path.startswith("/api/"):
+            answer.headers["cache-control"] = "no-store"
+        return answer
+
+    @app.exception_handler(CastlistError)
+    async def refused(request: Request, error: CastlistError) -> JSONResponse:
+        status = 409 if isinstance(error, ChangedMeanwhile | SharedFrame) else 422
+        status = status if isinstance(error, InputError | ChangedMeanwhile) else 500
+        told: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
+        if isinstance(error, SharedFrame):
+            told |= {"pairs": error.pairs[:20], "seconds": error.seconds}
+        return JSONResponse(told, status)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return JSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
+
+    @app.get("/", response_class=HTMLResponse)
+    def page() -> str:
+        environment = Environment(autoescape=True, undefined=StrictUndefined)
+        template = environment.from_string(text_of(__package__, "review.html.j2"))
+        return template.render(
+            title=next(iter(corrections.tracks.videos), ""),
+            video=video is not None,
+            version=__version__,
+        )
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    @app.get("/review.css")
+    def stylesheet() -> Response:
+        return Response(str(style(__package__, "review.css")), media_type="text/css")
+
+    @app.get("/js/{name}")
+    def script(name: str) -> Response:
+        if name not in _SCRIPTS:
+            raise HTTPException(404)
+        return Response(text_of(__package__, name), media_type="text/javascript")
+
+    @app.get("/faces/{track}/{k}")
+    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
+        corrections.rows([track])  # a track of ours, so no path of anybody's making
+        pictures = pictures_of(corrections.folder / FACES, track)
+        if k >= len(pictures):
+            raise HTTPException(404)
+        return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
+
+    @app.get("/video")
+    def film() -> FileResponse:
+        if video is None or not video.is_file():
+            raise HTTPException(404)
+        return FileResponse(video)
+
+    @app.get("/api/cast")
+    def cast() -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            return views.cast_view(corrections)
+
+    @app.get("/api/last")
+    def last() -> dict[str, int]:
+        with corrections.lock:
+            corrections.refresh()
+            return {"last": corrections.version}
+
+    @app.get("/api/characters/{number}")
+    def character(number: Number) -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            return views.character_view(corrections, number)
+
+    @app.get("/api/not-faces")
+    def not_faces() -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            return views.not_faces_view(corrections)
+
+    @app.get("/api/tracks/{track}")
+    def one_track(track: str) -> dict[str, Any]:
+        with corrections.lock:
+            return views.track_view(corrections, track)
+
+    @app.get("/api/questions")
+    def asked(most: Annotated[int, Query(ge=1, le=100)] = 10) -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            return views.questions_view(corrections, skipped, most)
+
+    @app.get("/api/history")
+    def history() -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            return views.history_view(corrections)
+
+    @app.post("/api/actions")
+    def act(action: Action) -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            if action.kind == "skip":
+                skipped.add(tuple(action.tracks))
+            elif action.after != corrections.version:
+                raise ChangedMeanwhile("the cast was changed elsewhere; look again")
+            else:
+                _act(corrections, action)
+            return {"last": corrections.version}
+
+    @app.get("/api/recluster")
+    def status() -> dict[str, Any]:
+        with corrections.lock:
+            corrections.refresh()
+            proposal = job.proposal
+            if proposal and proposal.basis != corrections.scanned.basis:
+                job.drop()
+                proposal = None
+            return {
+                "running": job.running,
+                "stage": job.stage,
+                "share": round(job.share, 3),
+                "error": job.error,
+                "proposal": views.proposal_view(corrections, proposal, job.number)
+                if proposal
+                else None,
+            }
+
+    @app.post("/api/recluster")
+    def recluster(asked_for: Recluster) -> dict[str, bool]:
+        job.start(asked_for.finetune)
+        return {"running": True}
+
+    @app.post("/api/recluster/accept")
+    def accepted(seen: Accept) -> dict[str, int]:
+        with corrections.lock:
+            corrections.refresh()
+            if job.proposal is None:
+                raise InputError("there is no clustering to take: make one first")
+            if job.number != seen.number:
+                raise ChangedMeanwhile("another clustering was made since this one was shown")
+            accept(corrections, job.proposal)
+            job.drop()
+            return {"last": corrections.version}
+
+    @app.post("/api/recluster/drop")
+    def dropped() -> dict[str, bool]:
+        job.drop()
+        return {"running": job.running}
+
+    return Guard(app, token, port)
+
+
+def _act(corrections: Corrections, action: Action) -> None:
+    """Say on the cast what a person said on the page."""
+    who = list(action.characters)
+    if action.kind == "name":
+        if len(who) != 1:
+            raise InputError("one character at a time is named; merge them to make them one")
+        corrections.name(who[0], action.name or "")
+    elif action.kind == "background":
+        corrections.background(who, action.yes)
+    elif action.kind == "merge":
+        corrections.merge(who, name=action.name, waive=action.waive)
+    elif action.kind == "move":
+        corrections.move(action.tracks, action.to, waive=action.waive)
+    elif action.kind == "not_face":
+        corrections.not_face(action.tracks, action.yes)
+    elif action.kind == "answer":
+        corrections.answer(action.tracks, action.others, action.same, waive=action.waive)
+    elif action.kind == "undo":
+        corrections.undo()
+    else:
+        corrections.redo()

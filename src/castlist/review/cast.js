@@ -1,0 +1,171 @@
+// The cast: everybody, by screen time; background characters last.
+import { get } from "./api.js";
+import { background, merge, nameThem } from "./act.js";
+import { makeBar } from "./bar.js";
+import { el, face, Kept, keepingFocus, nothing, place, timeline } from "./dom.js";
+import { makeGrid } from "./grid.js";
+import { page, say } from "./page.js";
+import { clock, count, lasting, percent, sureness } from "./words.js";
+
+const STATES = ["all", "unreviewed", "named", "background"];
+let shown = "all";
+let last = 0;
+
+const search = el("input", {
+  type: "search", id: "search", placeholder: "Search", autocomplete: "off", "aria-label": "Search the cast by title",
+});
+const filters = new Map(
+  STATES.map((state) => [
+    state,
+    el("button", { type: "button", "data-filter": state, "aria-pressed": "false", onclick: () => filter(state) }),
+  ]),
+);
+const lists = { main: el("ul", { class: "cards" }), background: el("ul", { class: "cards" }) };
+const later = el("section", { "aria-labelledby": "background" },
+  el("h2", { id: "background" }, "Background characters"),
+  el("p", { class: "quiet note" }, "On screen for a moment only, or marked as background."),
+  lists.background,
+);
+const main = el("section", { "aria-labelledby": "characters" },
+  el("h2", { id: "characters" }, "Characters"), lists.main);
+const empty = el("p", { class: "empty", hidden: true });
+const cards = el("div", {}, main, later, empty);
+const grid = makeGrid(cards, "character", {
+  open: (number) => (location.hash = `#/character/${number}`),
+  changed: (n) => draw_bar(n),
+});
+const who = () => grid.targets().map(Number);
+const told = (run) => () => (who().length ? run(who()) : say("Select a character first."));
+
+const actions = {
+  name: told((numbers) => nameThem(numbers, last)),
+  merge: told((numbers) => (numbers.length < 2 ? say("Select two characters at least to merge.") : merge(numbers, last))),
+  background: told((numbers) => background(numbers, true, last)),
+  foreground: told((numbers) => background(numbers, false, last)),
+};
+const bar = makeBar("character", [
+  ["name", "Name", "N", actions.name],
+  ["merge", "Merge", "M", actions.merge],
+  ["background", "Background", "B", actions.background],
+  ["foreground", "Not background", "F", actions.foreground],
+], () => grid.clear());
+
+const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Cast" },
+  el("div", { class: "find" }, search, el("div", { class: "filters", role: "group", "aria-label": "Show by state" }, [...filters.values()])),
+  cards, bar.root,
+);
+
+const kept = new Kept(
+  (one) =>
+    el("li", { class: "card", "data-character": one.number },
+      el("div", { class: "head" },
+        el("input", { type: "checkbox", class: "pick", tabindex: "-1" }),
+        el("h3", {}, el("a", { href: `#/character/${one.number}`, tabindex: "-1" })),
+        el("span", { class: "state" })),
+      el("div", { class: "faces" }),
+      el("p", { class: "facts" }),
+      el("div", { class: "when" })),
+  (card, one) => {
+    card.querySelector("a").textContent = one.title;
+    card.querySelector(".pick").setAttribute("aria-label", `${one.title}, ${one.state}, ${lasting(one.seconds)} on screen`);
+    const state = card.querySelector(".state");
+    state.textContent = one.state;
+    card.dataset.state = one.state;
+    const faces = card.querySelector(".faces");
+    if (faces.dataset.of !== one.faces.join()) {
+      faces.dataset.of = one.faces.join();
+      faces.replaceChildren(...(one.faces.length ? one.faces.map((track) => face(track, 0, "")) : [nothing()]));
+    }
+    const word = sureness(one.sure);
+    card.querySelector(".facts").replaceChildren(
+      el("span", {}, el("b", {}, lasting(one.seconds)), ` on screen, ${percent(one.seconds / Math.max(page.cast.duration, 1e-9))}`),
+      el("span", {}, count(one.n_tracks, "track")),
+      el("span", { class: `sure ${word.split(" ")[0]}`, title: `${one.sure.toFixed(2)}, from 0 (a guess) to 1 (certain)` }, word),
+    );
+    const [first, end] = [one.spans[0]?.[0] ?? 0, one.spans.at(-1)?.[1] ?? 0];
+    card.querySelector(".when").replaceChildren(
+      timeline(one.spans, page.cast.duration, `Seen from ${clock(first)} to ${clock(end)}`));
+  },
+);
+
+function filter(state) {
+  shown = state;
+  sift();
+}
+
+// Show those that were asked for; nobody is taken out of the page.
+function sift() {
+  const typed = search.value.trim().toLocaleLowerCase();
+  const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
+  let left = 0;
+  for (const one of page.cast.characters) {
+    const found = one.title.toLocaleLowerCase().includes(typed);
+    counts[one.state] += 1;
+    counts.all += 1;
+    const card = kept.held.get(one.number).element;
+    card.hidden = !found || (shown !== "all" && one.state !== shown);
+    left += !card.hidden;
+  }
+  for (const [state, button] of filters) {
+    button.textContent = `${state} ${counts[state].toLocaleString("en")}`;
+    button.setAttribute("aria-pressed", String(state === shown));
+  }
+  main.hidden = !lists.main.querySelector(".card:not([hidden])");
+  later.hidden = !lists.background.querySelector(".card:not([hidden])");
+  empty.hidden = left > 0;
+  empty.textContent = page.cast.characters.length
+    ? "Nobody in the cast fits this search."
+    : page.cast.tracks ? "Nobody is in this cast." : "No faces were found in this video.";
+  grid.sync();
+}
+
+function draw_bar(n) {
+  const numbers = [...grid.selected].map(Number);
+  const unseen = numbers.filter((number) => kept.held.get(number)?.element.hidden).length;
+  bar.draw(n, unseen ? `${unseen} of them not shown` : "");
+  bar.buttons.get("merge").disabled = n < 2;
+}
+
+search.addEventListener("input", sift);
+search.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && search.value) {
+    search.value = "";
+    sift();
+    event.preventDefault();
+  } else if (event.key === "ArrowDown" || event.key === "Enter") {
+    event.preventDefault();
+    grid.focus();
+  }
+});
+
+export const cast = {
+  name: "cast",
+  root,
+  grid,
+  search,
+  title: () => "Cast",
+  load: () => get("/api/cast"),
+  draw(data) {
+    page.cast = data;
+    last = data.last;
+    keepingFocus(() => {
+      const made = kept.of(data.characters, (one) => one.number);
+      place(lists.main, made.filter((_, i) => !data.characters[i].background));
+      place(lists.background, made.filter((_, i) => data.characters[i].background));
+    });
+    sift();
+  },
+  keys: {
+    n: ["N", "name what is selected", actions.name],
+    m: ["M", "merge what is selected", actions.merge],
+    b: ["B", "mark as background", actions.background],
+    f: ["F", "mark as not background", actions.foreground],
+  },
+  alsoKeys: [
+    [["←", "→", "↑", "↓"], "go from card to card; with Shift, select"],
+    [["Space"], "select"],
+    [["Ctrl+A"], "select all that are shown"],
+    [["Enter"], "open the character"],
+    [["Esc"], "select nothing"],
+  ],
+};

@@ -1,0 +1,93 @@
+// The video, at a track: its face is framed while it plays.
+import { get } from "./api.js";
+import { el } from "./dom.js";
+import { complain, say } from "./page.js";
+import { between } from "./words.js";
+
+//: Seconds between two boxes beyond which the face was not seen in between.
+const GAP = 1.5;
+//: Seconds that a box stays before its first and after its last moment.
+const EDGE = 0.15;
+
+export function makePlayer() {
+  const video = el("video", {
+    src: "/video", preload: "metadata", controls: true, playsinline: true,
+    controlslist: "nofullscreen nodownload", disablepictureinpicture: true, tabindex: "-1",
+  });
+  const box = el("div", { class: "box", hidden: true });
+  const note = el("p", { class: "quiet" }, "Play a track to see its face in the video.");
+  const root = el("div", { class: "player" }, el("div", { class: "screen" }, video, box), note);
+  let track = null;
+  let stop = null; // when to pause
+
+  const draw = () => {
+    const at = track ? boxAt(track.boxes, video.currentTime) : null;
+    box.hidden = !at;
+    if (!at) return;
+    const [width, height] = track.size ?? [video.videoWidth, video.videoHeight];
+    const [x, y, w, h] = at;
+    box.style.setProperty("left", `${(100 * x) / width}%`);
+    box.style.setProperty("top", `${(100 * y) / height}%`);
+    box.style.setProperty("width", `${(100 * w) / width}%`);
+    box.style.setProperty("height", `${(100 * h) / height}%`);
+  };
+  const follow = () => {
+    draw();
+    if (stop !== null && video.currentTime >= stop) {
+      stop = null;
+      video.pause();
+    }
+    if (!video.paused && !video.ended && root.isConnected) requestAnimationFrame(follow);
+  };
+  video.addEventListener("play", () => requestAnimationFrame(follow));
+  for (const event of ["seeked", "pause", "loadeddata", "timeupdate"]) video.addEventListener(event, draw);
+  video.addEventListener("error", () => (note.textContent = "The browser cannot play this video."));
+
+  return {
+    root,
+    video,
+    async play(id) {
+      try {
+        track = await get(`/api/tracks/${encodeURIComponent(id)}`);
+      } catch (error) {
+        complain(error);
+        return;
+      }
+      note.textContent = `The track at ${between(track.start, track.end)}. It stops at its end.`;
+      if (video.error) {
+        note.textContent = "The browser cannot play this video.";
+        return;
+      }
+      video.currentTime = track.start;
+      stop = Math.max(track.end, track.start + 0.2);
+      try {
+        await video.play();
+      } catch (error) {
+        if (error.name !== "AbortError") say("The browser cannot play this video.", true);
+      }
+    },
+    leave() {
+      video.pause();
+      track = null;
+      stop = null;
+      box.hidden = true;
+    },
+  };
+}
+
+// Where the face is at a time: between the boxes around it, null where it was not seen.
+export function boxAt(boxes, time) {
+  if (!boxes.length || time < boxes[0][0] - EDGE || time > boxes.at(-1)[0] + EDGE) return null;
+  let low = 0;
+  let high = boxes.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (boxes[middle][0] <= time) low = middle;
+    else high = middle - 1;
+  }
+  const [before, after] = [boxes[low], boxes[low + 1] ?? boxes[low]];
+  const span = after[0] - before[0];
+  if (span > GAP && time - before[0] > EDGE && after[0] - time > EDGE) return null;
+  const share = span > 0 ? Math.min(Math.max((time - before[0]) / span, 0), 1) : 0;
+  return before.slice(1).map((value, i) => value + share * (after[i + 1] - value));
+}

@@ -1,0 +1,149 @@
+// Clustering again with what was said: started here, looked at here, and taken or left.
+import { get, post } from "./api.js";
+import { el, faces } from "./dom.js";
+import { complain, page, say } from "./page.js";
+import { count, sentence } from "./words.js";
+import { CHANGED } from "./act.js";
+
+const EVERY = 500; // milliseconds
+let dialog = null;
+let polling = false;
+let tuned = false;
+
+export async function openRecluster() {
+  if (dialog) return;
+  const body = el("div", { class: "recluster" });
+  const heading = el("h2", { id: "recluster-title" }, "Cluster again");
+  dialog = el("dialog", { "aria-labelledby": heading.id, class: "wide" }, heading, body);
+  dialog.body = body;
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    dialog = null;
+    page.refresh();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  await poll();
+}
+
+// Look until it is done; in the dialog while that is open, else only to tell that it is done.
+async function poll() {
+  if (polling) return;
+  polling = true;
+  try {
+    for (;;) {
+      const job = await get("/api/recluster");
+      if (dialog) draw(job);
+      if (!job.running) {
+        if (!dialog) say("The cast was clustered again. Open Re-cluster to see what would change.");
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, EVERY));
+    }
+  } catch (error) {
+    fail(error);
+  } finally {
+    polling = false;
+  }
+}
+
+function fail(error) {
+  if (dialog) {
+    fill(el("p", { class: "bad" }, sentence(error.message)), buttons(closing("Close")));
+  } else {
+    complain(error);
+  }
+}
+
+// Show something else in the dialog, and let the keyboard go on from there.
+function fill(...content) {
+  dialog.body.replaceChildren(...content);
+  dialog.body.querySelector(".first, button").focus();
+}
+
+function buttons(...made) {
+  return el("div", { class: "buttons" }, made);
+}
+
+function closing(label) {
+  return el("button", { type: "button", onclick: () => dialog?.close() }, label);
+}
+
+function draw(job) {
+  if (job.running) running(job);
+  else if (job.error) beginning(job.error);
+  else if (job.proposal) proposed(job.proposal);
+  else beginning("");
+}
+
+function beginning(error) {
+  const tune = el("input", { type: "checkbox", id: "finetune", onchange: () => (tuned = tune.checked) });
+  tune.checked = tuned;
+  fill(
+    ...(error ? [el("p", { class: "bad" }, sentence(error))] : []),
+    el("p", {}, "castlist clusters the tracks again and holds on to everything you said. Nothing changes before you take it."),
+    el("label", { class: "check" }, tune, " fine-tune with what I said"),
+    buttons(
+      el("button", { type: "button", class: "first", "data-action": "start", onclick: start }, "Start"),
+      closing("Close")));
+}
+
+async function start() {
+  try {
+    await post("/api/recluster", { finetune: tuned });
+  } catch (error) {
+    fail(error);
+    return;
+  }
+  await poll();
+}
+
+function running(job) {
+  let bar = dialog.body.querySelector("progress");
+  if (!bar) {
+    bar = el("progress", { max: "1", "aria-label": "How far it is" });
+    fill(el("p", { class: "stage" }), bar, buttons(closing("Close")),
+      el("p", { class: "quiet" }, "It goes on when this is closed."));
+  }
+  dialog.body.querySelector(".stage").textContent = sentence(job.stage);
+  bar.value = job.share;
+}
+
+function proposed(proposal) {
+  const changes = proposal.changes.map((change) =>
+    el("li", {},
+      el("p", {}, el("b", {}, change.from), " → ", el("b", {}, change.to), " ", el("small", {}, count(change.n_tracks, "track"))),
+      el("div", { class: "faces" }, change.tracks.map((track) => faces([track], 1)))));
+  if (!changes.length) {
+    fill(
+      el("p", {}, "Nothing would change."),
+      buttons(el("button", { type: "button", "data-action": "drop", onclick: drop }, "Close")));
+    return;
+  }
+  fill(
+    el("p", {}, `${count(proposal.tracks, "track")} would go to another character.`),
+    el("ul", { class: "changes" }, changes),
+    buttons(
+      el("button", { type: "button", class: "first", "data-action": "accept", onclick: () => accept(proposal) }, "Take it"),
+      el("button", { type: "button", "data-action": "drop", onclick: drop }, "Leave it")));
+}
+
+async function accept(proposal) {
+  try {
+    await post("/api/recluster/accept", { number: proposal.number });
+    dialog?.close();
+    say("The new clustering was taken. It can be undone.");
+  } catch (error) {
+    if (error.kind === "ChangedMeanwhile") {
+      await post("/api/recluster/drop").catch(() => {});
+      beginning(`${CHANGED}. This clustering does not know of it; start again.`);
+    } else {
+      fail(error);
+    }
+  }
+}
+
+async function drop() {
+  await post("/api/recluster/drop").catch(complain);
+  dialog?.close();
+}

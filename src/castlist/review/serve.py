@@ -1,0 +1,70 @@
+"""Serve the page to this machine only, and open it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread, Timer
+
+import uvicorn
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import find_video
+from castlist.errors import InputError
+from castlist.review.app import make_app
+from castlist.review.views import questions_view
+
+ADDRESS = "127.0.0.1"
+
+
+def _warm(corrections: Corrections) -> None:
+    """Have compiled code loaded before the first question is asked for."""
+    with corrections.lock:
+        questions_view(corrections, set(), 1)
+
+
+def serve(
+    folder: Path, *, video: Path | None = None, port: int = 0, browser: bool = True,
+    tell: Callable[[str], None] = print,
+) -> None:  # fmt: skip
+    """Let a person review a cast, until interrupted.
+
+    Parameters
+    ----------
+    folder : Path
+        The cast's folder.
+    video : Path, optional
+        The video, where it is not beside the folder.
+    port : int
+        Where to listen; any free one if 0.
+    browser : bool
+        Whether to open the page.
+    tell : callable
+        Told the address.
+    """
+    corrections = Corrections(folder)
+    if video is not None and not video.is_file():
+        raise InputError(f"{video}: no such video file")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((ADDRESS, port))
+        listening.listen()  # who is told the address may come at once
+    except OSError as error:
+        raise InputError(f"port {port} cannot be had ({error.strerror}); try another") from error
+    port = listening.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = make_app(corrections, token, port, video or find_video(corrections.scanned))
+    address = f"http://{ADDRESS}:{port}/?token={token}"
+    Thread(target=_warm, args=[corrections], daemon=True).start()
+    tell(address)
+    if browser:
+        Timer(0.5, webbrowser.open, [address]).start()
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        corrections.close()

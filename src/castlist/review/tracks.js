@@ -1,0 +1,36 @@
+// Cards of tracks.
+import { el, faces, Kept, keepingFocus, place } from "./dom.js";
+import { between } from "./words.js";
+
+//: Faces of one track, at most.
+const FACES = 5;
+
+// Cards that are kept by track; play is called with a track, if the video is at hand.
+export function trackCards(play) {
+  return new Kept(
+    (track) => {
+      const time = between(track.start, track.end);
+      return el("li", { class: "card track", "data-track": track.id },
+        el("div", { class: "head" },
+          el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
+          el("span", { class: "time" }, time),
+          el("span", { class: "fit", title: "How well it fits the others, up to 1" }),
+          play
+            ? el("button", {
+                type: "button", class: "play", tabindex: "-1", "data-action": "play",
+                "aria-label": `Play at ${time}`, title: "Play (P)", onclick: () => play(track.id),
+              }, "▶")
+            : null),
+        el("div", { class: "faces" }, faces([track], FACES)));
+    },
+    (card, track) => {
+      card.querySelector(".fit").textContent = track.fit < 0.995 ? `fit ${track.fit.toFixed(2)}` : "";
+    },
+  );
+}
+
+// Put tracks into a list, in cards as wide as their faces need.
+export function placeTracks(list, kept, tracks) {
+  list.dataset.most = Math.min(FACES, Math.max(1, ...tracks.map((track) => track.pictures)));
+  keepingFocus(() => place(list, kept.of(tracks, (track) => track.id)));
+}

@@ -1,0 +1,190 @@
+"""What the page is told: the cast, one character, questions and history, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.cast import Character
+from castlist.cast.corrections import Corrections
+from castlist.cast.questions import Question, Strip, questions
+from castlist.cast.recluster import Proposal
+from castlist.cast.sentences import sentence
+from castlist.report.page import MERGE, appearances
+
+#: Faces of a character on the page of all.
+_FACES = 5
+
+
+def cast_view(corrections: Corrections) -> dict[str, Any]:
+    """Everybody, by screen time."""
+    cast, state = corrections.cast, corrections.state
+    return {
+        "last": corrections.version,
+        "video": next(iter(corrections.tracks.videos), ""),
+        "duration": cast.duration,
+        "tracks": len(corrections.tracks),
+        "not_faces": np.flatnonzero(state.not_face).size,
+        "lost": len(corrections.lost),
+        "undo": sentence(corrections, corrections.live[-1]) if corrections.live else None,
+        "redo": sentence(corrections, corrections.undone[0]) if corrections.undone else None,
+        "characters": [_card(corrections, one) for one in cast.characters],
+    }
+
+
+def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
+    """One character: all of its tracks, those that fit it worst first."""
+    one = corrections.character(number)
+    fit = _fit(corrections.points[one.tracks])
+    order = np.argsort(fit, kind="stable")
+    return {
+        "last": corrections.version,
+        **_card(corrections, one),
+        "all": [
+            {**_track(corrections, row), "fit": round(float(f), 3)}
+            for row, f in zip(one.tracks[order].tolist(), fit[order].tolist(), strict=True)
+        ],
+    }
+
+
+def not_faces_view(corrections: Corrections) -> dict[str, Any]:
+    """Return the tracks that show no face."""
+    rows = np.flatnonzero(corrections.state.not_face).tolist()
+    return {"last": corrections.version, "all": [_track(corrections, row) for row in rows]}
+
+
+def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
+    """Where the face of a track is, moment by moment."""
+    row = int(corrections.rows([track])[0])
+    tracks = corrections.tracks
+    faces = slice(tracks.offsets[row], tracks.offsets[row + 1])
+    boxes = np.column_stack([tracks.time[faces], tracks.box[faces]]).astype(float)
+    return {
+        **_track(corrections, row),
+        "size": corrections.scanned.run.get("video", {}).get("size"),
+        "boxes": boxes[np.isfinite(boxes).all(axis=1)].round(3).tolist(),
+    }
+
+
+def questions_view(
+    corrections: Corrections, skipped: set[tuple[str, ...]], most: int
+) -> dict[str, Any]:
+    """Return the best questions that were not skipped."""
+    tracks = corrections.tracks
+    asked = questions(
+        corrections.points, corrections.looks, corrections.state, corrections.overlaps,
+        tracks.face_counts.astype(float), most + len(skipped),
+    )  # fmt: skip
+    views = [_question(corrections, one) for one in asked]
+    kept = [view for view in views if tuple(view["key"]) not in skipped]
+    return {"last": corrections.version, "questions": kept[:most]}
+
+
+def history_view(corrections: Corrections) -> dict[str, Any]:
+    """Everything that was said, the latest first, and what could not be found again."""
+    return {
+        "last": corrections.version,
+        "events": [
+            {"number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
+             "text": sentence(corrections, event), "holds": holds}
+            for event, holds in reversed(corrections.history)
+        ],
+        "lost": [
+            {"number": event.number, "text": sentence(corrections, event),
+             "tracks": [{"video": a.video, "track": a.track,
+                         "time": a.faces[0][0] if a.faces else None} for a in anchors]}
+            for event, anchors in corrections.lost
+        ],
+    }  # fmt: skip
+
+
+def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> dict[str, Any]:
+    """Say what another clustering would change."""
+    titles = {one.number: one.title for one in corrections.cast.characters}
+    return {
+        "number": number,
+        "tracks": sum(len(change.tracks) for change in proposal.changes),
+        "changes": [
+            {
+                "from": titles.get(change.before, f"Character {change.before}"),
+                "to": proposal.names.get(change.after)
+                or titles.get(change.after, f"a new character ({change.after})"),
+                "tracks": [_track(corrections, row) for row in change.tracks[:6].tolist()],
+                "n_tracks": len(change.tracks),
+            }
+            for change in proposal.changes
+        ],
+    }
+
+
+def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
+    duration = max(corrections.cast.duration, 1e-9)
+    spans = appearances(corrections.tracks, one.tracks, duration * MERGE)
+    return {
+        "number": one.number,
+        "title": one.title,
+        "name": one.name,
+        "state": one.state,
+        "background": one.background,
+        "seconds": round(one.seconds, 2),
+        "sure": round(one.sure, 3),
+        "n_tracks": len(one.tracks),
+        "faces": _shown(corrections, one.tracks),
+        "spans": [[round(s.start, 2), round(s.end, 2)] for s in spans],
+    }
+
+
+def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[str]:
+    """Return tracks to show a character by: the longest of several parts of the video."""
+    counts, ids = corrections.tracks.face_counts, corrections.tracks.ids
+    parts = np.array_split(rows, min(_FACES, len(rows))) if len(rows) else []
+    chosen = (str(ids[part[counts[part].argmax()]]) for part in parts)
+    return [name for name in chosen if name in corrections.pictures]
+
+
+def _track(corrections: Corrections, row: int) -> dict[str, Any]:
+    tracks = corrections.tracks
+    first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
+    name = str(tracks.ids[row])
+    return {
+        "id": name,
+        "start": round(float(tracks.time[first]), 2),
+        "end": round(float(tracks.time[last]), 2),
+        "pictures": corrections.pictures.get(name, 0),
+    }
+
+
+def _fit(points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Say how well each of some points fits the others: the cosine to their mean."""
+    mean = points.mean(axis=0)
+    norms = np.linalg.norm(points, axis=1) * np.linalg.norm(mean)
+    return np.asarray(points @ mean / np.maximum(norms, 1e-9), np.float64)
+
+
+def _strip(corrections: Corrections, strip: Strip) -> dict[str, Any]:
+    one = corrections.character(strip.character)
+    return {
+        "character": one.number,
+        "title": one.title,
+        "name": one.name,
+        "n_tracks": len(strip.tracks),
+        "tracks": [_track(corrections, row) for row in strip.shown.tolist()],
+    }
+
+
+def _question(corrections: Corrections, question: Question) -> dict[str, Any]:
+    one = _strip(corrections, question.one)
+    if question.mixed:  # all of it goes if the answer is no
+        ids = [str(corrections.tracks.ids[row]) for row in question.one.tracks]
+    else:
+        ids = [track["id"] for track in one["tracks"]]
+    others = [_strip(corrections, strip) for strip in question.others]
+    return {
+        "mixed": question.mixed,
+        "one": {**one, "ids": ids},
+        "others": others,
+        "settles": round(question.settles, 2),
+        "key": [ids[0], *(other["tracks"][0]["id"] for other in others)],
+    }

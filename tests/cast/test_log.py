@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from castlist import InputError
+from castlist.cast.anchors import Anchor
+from castlist.cast.log import ChangedMeanwhile, Log
+
+
+def test_nothing_said_makes_no_file(tmp_path):
+    log = Log(tmp_path / "c.db")
+    assert (log.last, log.events(), log.anchors()) == (0, [], [])
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_what_is_said_is_there_for_others(tmp_path):
+    first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
+    first.append("name", {"who": [1], "name": 'Zoë "x"\n\''}, 0, "me")
+    (event,) = second.events()
+    assert (event.number, event.who, event.kind) == (1, "me", "name")
+    assert event.body == {"who": [1], "name": 'Zoë "x"\n\''}
+    assert second.last == 1
+
+
+def test_who_has_not_seen_the_last_event_is_told(tmp_path):
+    first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
+    first.append("undo", {}, 0)
+    with pytest.raises(ChangedMeanwhile, match="somebody else"):
+        second.append("undo", {}, 0)
+    assert first.last == 1
+
+
+def test_nothing_said_can_be_changed_or_removed(tmp_path):
+    Log(tmp_path / "c.db").append("undo", {}, 0)
+    with sqlite3.connect(tmp_path / "c.db") as db:
+        for statement in ("DELETE FROM events", "UPDATE events SET who = 'x'"):
+            with pytest.raises(sqlite3.IntegrityError, match="stays"):
+                db.execute(statement)
+
+
+def test_tracks_are_remembered_once(tmp_path):
+    log = Log(tmp_path / "c.db")
+    one = Anchor("v", "1", ((0.5, 1.0, 2.0, 3.0, 4.0),))
+    assert log.anchor("scan", [one]) == log.anchor("scan", [one]) == [1]
+    assert log.anchor("another", [one]) == [2]
+    assert log.anchors() == [(1, "scan", one), (2, "another", one)]
+    assert log.anchors(after=1) == [(2, "another", one)]
+
+
+def test_a_clustering_comes_back_as_it_was(tmp_path):
+    log = Log(tmp_path / "c.db")
+    labels, points = np.array([3, 1, 3]), np.arange(6, dtype=np.float32).reshape(3, 2)
+    number = log.add_clustering("basis", labels, points)
+    basis, again, where = log.clustering(number)
+    assert basis == "basis"
+    assert again.tolist() == labels.tolist()
+    assert where.tolist() == points.tolist()
+    assert log.clustering(99) is None
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to look at" * 40, b"x"])
+def test_another_file_is_refused(tmp_path, content):
+    (tmp_path / "c.db").write_bytes(content)
+    with pytest.raises(InputError, match="not a log"):
+        Log(tmp_path / "c.db")
+
+
+def test_a_newer_format_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "c.db") as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="format 99"):
+        Log(tmp_path / "c.db")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from castlist.cast.log import Log
+log = Log(Path(sys.argv[1]))
+while True:
+    print(log.append("undo", {}, log.last).number, flush=True)
+"""
+
+
+def test_a_crash_loses_nothing_that_was_taken(tmp_path):
+    """Killed in the middle of writing, again and again: what it was told is there, is there."""
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path / "c.db")], stdout=subprocess.PIPE
+        ) as writer:
+            seen = [int(writer.stdout.readline()) for _ in range(30)]
+            os.kill(writer.pid, signal.SIGKILL)
+            seen += [int(line) for line in writer.stdout.read().splitlines() if line]
+        numbers = [event.number for event in Log(tmp_path / "c.db").events()]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert seen[-1] in (len(numbers), len(numbers) - 1)

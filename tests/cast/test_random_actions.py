@@ -1,0 +1,119 @@
+"""Ten thousand random actions, with crashes in between."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from castlist import InputError
+from castlist.cast.corrections import Corrections
+from castlist.cast.recluster import accept, propose
+from tests.cast.folders import made_video, write_folder
+from tests.cast.test_corrections import shape
+
+STEPS, EXAMPLES = 250, 40  # 10,000 in all
+TRACKS = made_video(people=5, each=4)
+IDS = [str(name) for name in TRACKS.ids]
+some_tracks = st.lists(st.sampled_from(IDS), min_size=1, max_size=5, unique=True)
+character = st.integers(0, 30)
+
+
+class Reviewer(RuleBasedStateMachine):
+    """Says anything to a cast that somebody else corrects too, and pulls the plug at times."""
+
+    @initialize()
+    def begin(self):
+        self.home = Path(tempfile.mkdtemp())
+        self.folder = write_folder(self.home / "0.cast", TRACKS)
+        self.cast = Corrections(self.folder)
+        self.first = shape(self.cast)
+
+    def which(self, i):
+        return self.cast.cast.characters[i % len(self.cast.cast.characters)].number
+
+    def attempt(self, action):
+        """Do something, or be told why not; then nothing may have changed."""
+        if not self.cast.cast.characters:
+            self.cast.undo()
+        before, last = shape(self.cast), self.cast.last
+        try:
+            action()
+        except InputError:
+            assert shape(self.cast) == before
+            assert self.cast.last == last
+        else:
+            assert self.cast.last == last + 1
+
+    @rule(i=character, name=st.sampled_from(["Anna", "Bo", "Çe", ""]))
+    def name(self, i, name):
+        self.attempt(lambda: self.cast.name(self.which(i), name))
+
+    @rule(i=character, j=character, waive=st.booleans(), name=st.sampled_from([None, "Bo"]))
+    def merge(self, i, j, waive, name):
+        self.attempt(
+            lambda: self.cast.merge([self.which(i), self.which(j)], name=name, waive=waive)
+        )
+
+    @rule(tracks=some_tracks, to=st.one_of(st.none(), character), waive=st.booleans())
+    def move(self, tracks, to, waive):
+        self.attempt(
+            lambda: self.cast.move(tracks, None if to is None else self.which(to), waive=waive)
+        )
+
+    @rule(tracks=some_tracks, yes=st.booleans())
+    def not_face(self, tracks, yes):
+        self.attempt(lambda: self.cast.not_face(tracks, yes))
+
+    @rule(i=character, yes=st.booleans())
+    def background(self, i, yes):
+        self.attempt(lambda: self.cast.background([self.which(i)], yes))
+
+    @rule(one=some_tracks, other=some_tracks, same=st.sampled_from([None, 0]), waive=st.booleans())
+    def answer(self, one, other, same, waive):
+        self.attempt(lambda: self.cast.answer(one, [other], same, waive=waive))
+
+    @rule()
+    def undo(self):
+        self.attempt(self.cast.undo)
+
+    @rule()
+    def redo(self):
+        self.attempt(self.cast.redo)
+
+    @rule()
+    def recluster(self):
+        proposal = propose(self.cast)
+        self.attempt(lambda: accept(self.cast, proposal))
+
+    @rule()
+    def crash(self):
+        """Go on with what is on the disk at this moment, as after a power cut."""
+        saved = self.folder.with_name(f"{int(self.folder.stem) + 1}.cast")
+        shutil.copytree(self.folder, saved)
+        after = Corrections(saved)
+        assert shape(after) == shape(self.cast)
+        self.folder, self.cast = saved, after
+
+    def teardown(self):
+        if not hasattr(self, "home"):
+            return
+        assert shape(Corrections(self.folder)) == shape(self.cast)
+        while self.cast.live:
+            self.cast.undo()
+        assert shape(self.cast) == self.first
+        shutil.rmtree(self.home)
+
+
+Reviewer.TestCase.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+TestReviewer = Reviewer.TestCase

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.recluster import accept, links_said, propose
+from tests.cast.folders import made_video, write_folder
+from tests.cast.test_corrections import people, shape, tracks_of
+
+
+@pytest.fixture
+def cast(tmp_path):
+    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+
+
+def owner_of(cast: Corrections, track: str) -> int:
+    return int(cast.state.owner[cast.rows([track])[0]])
+
+
+def test_nothing_said_changes_nothing(cast):
+    assert propose(cast).changes == ()
+    assert cast.last == 0
+
+
+def test_links_are_what_was_said_last(cast):
+    rows = {name: int(cast.rows([name])[0]) for name in ("0000", "0002", "0004")}
+    cast.answer(["0000"], [["0002"]], 0)
+    must, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    assert set(must.ravel().tolist()) == set(cast.character(3).tracks.tolist())
+    assert len(cannot) == 0
+    cast.answer(["0000"], [["0002"]], None)
+    must, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    assert rows["0000"] not in must
+    assert cannot.tolist() == [[rows["0000"], rows["0002"]]]
+
+
+def test_who_shares_a_frame_is_apart_unless_waived(cast):
+    before = len(links_said(cast.state, cast.overlaps)[1])
+    assert before == len(cast.overlaps)
+    cast.merge([1, 2], waive=True)
+    assert len(links_said(cast.state, cast.overlaps)[1]) < before
+
+
+def test_names_keep_characters_apart(cast):
+    cast.name(1, "Anna")
+    cast.name(3, "Bo")
+    _, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    owners = {tuple(sorted(cast.state.owner[pair].tolist())) for pair in cannot}
+    assert owners == {(1, 3)}
+
+
+def test_what_was_said_holds_in_the_new_clustering(tmp_path):
+    """A clustering that mixes two people and splits one; a word about each mends the rest."""
+    tracks = made_video(people=3, each=6, noise=0.05)
+    labels = np.unique(tracks.identity, return_inverse=True)[1]
+    own = [np.flatnonzero(labels == k) for k in range(3)]
+    bad = labels.copy()
+    bad[own[1]] = 0  # two people in one
+    bad[own[2][:3]] = 9  # one person in two
+    cast = Corrections(write_folder(tmp_path / "film.cast", tracks, bad))
+    ids = tracks.ids.tolist()
+    cast.answer([ids[own[0][0]]], [[ids[own[1][0]]]], None)
+    proposal = propose(cast)
+    assert proposal.changes
+    first = shape(cast)
+    accept(cast, proposal)
+    assert sorted(map(sorted, people(cast).values())) == [["p0"], ["p1"], ["p2"]]
+    assert shape(Corrections(cast.folder)) == shape(cast)
+    cast.undo()
+    assert shape(cast) == first
+
+
+def test_named_characters_keep_name_and_number(cast):
+    """Split off and named, and however often clustered again."""
+    cast.move(["0000", "0004"])
+    cast.name(5, "Anna")
+    cast.name(3, "Bo")
+    cast.move(["0008"], to=3)
+    for _ in range(2):
+        accept(cast, propose(cast))
+        assert cast.character("Anna").number == 5
+        assert cast.character("Bo").number == 3
+        assert "0008" in tracks_of(cast, "Bo")
+    assert propose(cast).changes == ()
+
+
+def test_a_named_character_goes_where_most_of_it_goes(tmp_path):
+    """And keeps its number there, though another has more tracks in that cluster."""
+    tracks = made_video(people=2, each=12, noise=0.05, pairs=False)
+    labels = np.unique(tracks.identity, return_inverse=True)[1]
+    bad = labels.copy()
+    own = [np.flatnonzero(labels == k) for k in range(2)]
+    bad[[*own[0][:4], *own[1][:3]]] = 5  # somebody of both, mostly the first
+    cast = Corrections(write_folder(tmp_path / "film.cast", tracks, bad))
+    mixed = int(cast.state.owner[own[0][0]])
+    cast.name(mixed, "Anna")
+    proposal = propose(cast)
+    assert {proposal.names.get(change.after) for change in proposal.changes} <= {"Anna", None}
+    accept(cast, proposal)
+    assert cast.character("Anna").number == mixed
+    assert set(cast.tracks.identity[cast.character("Anna").tracks]) == {"p0"}
+
+
+def test_a_cast_that_changed_since_is_not_overwritten(cast):
+    proposal = propose(cast)
+    cast.name(1, "Anna")
+    with pytest.raises(ChangedMeanwhile):
+        accept(cast, proposal)
+
+
+def test_another_scan_makes_an_old_clustering_void_and_lists_it(cast):
+    cast.move(["0000"], to=3)
+    accept(cast, propose(cast))
+    late = propose(cast)
+    write_folder(cast.folder, made_video(each=3, prefix="new"))
+    now = Corrections(cast.folder)
+    assert len(now.state.owner) == len(now.tracks) == 12
+    assert "new0000" in tracks_of(now, 3)  # what was said holds all the same
+    assert [event.kind for event, _ in now.lost] == ["move", "recluster"]
+    with pytest.raises(ChangedMeanwhile, match="scanned again"):
+        accept(now, late)
+
+
+def test_nobody_left(cast):
+    cast.not_face(cast.tracks.ids.tolist())
+    assert propose(cast, tuned=True).changes == ()

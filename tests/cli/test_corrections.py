@@ -1,0 +1,51 @@
+"""Correcting a cast from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from tests.cast.folders import made_video, write_folder
+from tests.cli.test_commands import castlist
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(tmp_path / "film.cast", made_video(), pictures=True)
+
+
+def test_name_merge_split_undo_log_report(folder):
+    assert "Anna Lee (1)" in castlist("name", folder, "1", "Anna Lee").stdout
+    assert "3 characters" in castlist("merge", folder, "Anna Lee", "3").stdout
+    assert "4 characters" in castlist("split", folder, "0000", "0004").stdout
+    assert "named" not in castlist("undo", folder).stdout
+    assert "done again: moved 2 tracks to a new character" in castlist("redo", folder).stdout
+    told = json.loads(castlist("log", folder, "--json").stdout)
+    assert [event["kind"] for event in told] == ["name", "merge", "move", "undo", "redo"]
+    assert [event["holds"] for event in told] == [True, True, True, False, False]
+    assert "merged 2 characters as “Anna Lee”" in castlist("log", folder).stdout
+    assert "1 of them background" in castlist("background", folder, "4").stdout
+    castlist("report", folder)
+    assert "Anna Lee" in (folder / "report.html").read_text("utf-8")
+    castlist("recluster", folder, "--yes")
+    cast = Corrections(folder)
+    assert cast.character("Anna Lee").number == 1
+    assert cast.state.owner[cast.rows(["0000"])[0]] != 1  # it was said that they are two
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["merge", "1", "2"], "share a frame"),
+        (["name", "nobody", "x"], "no character 'nobody'"),
+        (["split", "nope"], "no track 'nope'"),
+        (["undo"], "nothing to undo"),
+        (["split", "0000", "--to", "2", "--not-a-face"], "--to or --not-a-face"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(folder, words, said):
+    result = castlist(words[0], folder, *words[1:], code=2)
+    assert said in result.stderr
+    assert Corrections(folder).last == 0

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import json
+import time
+from http.client import HTTPConnection
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import CORRECTIONS
+from tests.cast.folders import made_video, write_film, write_folder
+from tests.review.server import Server
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("films") / "film.cast"
+    tracks = made_video()
+    write_film(folder.with_name("film.mp4"), tracks)
+    return write_folder(folder, tracks, pictures=True)
+
+
+@pytest.fixture(scope="module")
+def server(home):
+    with Server(home) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def as_clustered(home):
+    """Every test begins with nothing said that holds."""
+    cast = Corrections(home)
+    while cast.live:
+        cast.undo()
+    yield
+    cast.close()
+
+
+def characters(server):
+    return {one["number"]: one for one in server.get("/api/cast")["characters"]}
+
+
+# Who may come in
+
+
+@pytest.mark.parametrize("path", ["/", "/api/cast", "/video", "/faces/0000/0", "/js/main.js"])
+@pytest.mark.parametrize("token", [None, "wrong", "x" * 5000])
+def test_nothing_without_the_token(server, path, token):
+    assert server.ask(path, token=token)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1:1"},
+        {"Host": "evil.example:80"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_nothing_from_another_name_or_site(server, headers):
+    """Also with the right token: a site that got a name to point here, or found the token out."""
+    assert server.ask("/api/cast", **headers)[0] == 403
+    action = {"kind": "name", "after": 0, "characters": [1], "name": "x"}
+    assert server.ask("/api/actions", action, **headers)[0] == 403
+    assert characters(server)[1]["name"] == ""
+
+
+def test_the_address_gives_a_cookie_that_opens_everything(server):
+    connection = HTTPConnection("127.0.0.1", int(server.base.rsplit(":", 1)[1]))
+    connection.request("GET", f"/?token={server.token}")
+    answer = connection.getresponse()
+    answer.read()
+    cookie = answer.getheader("set-cookie")
+    assert answer.status == 303
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    connection.request("GET", "/", headers={"Cookie": cookie.split(";")[0]})
+    page = connection.getresponse()
+    assert page.status == 200
+    assert "default-src 'none'" in page.getheader("content-security-policy")
+    assert b"film.mp4" in page.read()
+    for others in ('foo={"a":1}', "a=b c", "bare", 'x="unclosed'):  # of other ports of this host
+        connection.request("GET", "/", headers={"Cookie": f"{others}; {cookie.split(';')[0]}"})
+        page = connection.getresponse()
+        page.read()
+        assert page.status == 200
+    connection.request("GET", "/api/cast", headers={"Cookie": "castlist-1=\x01; a=b"})
+    assert connection.getresponse().status == 403
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/faces/..%2f..%2frun.json/0", "/faces/../run.json", "/faces/%2e%2e/0", "/faces/0000/99",
+        "/js/..%2fapp.py", "/js/app.py", "/js/../guard.py", "/run.json", "/faces/0000/-1",
+        "/api/tracks/..%2f..%2fetc", "/docs", "/api/nothing",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out(server, path):
+    assert server.ask(path)[0] in (404, 422)
+
+
+def test_only_this_machine_is_listened_to(server):
+    assert server.base.startswith("http://127.0.0.1:")
+
+
+# What it shows
+
+
+def test_the_cast_and_a_character(server):
+    cast = server.get("/api/cast")
+    assert [one["number"] for one in cast["characters"]] == [1, 2, 3, 4]
+    first = cast["characters"][0]
+    assert (first["n_tracks"], first["state"], len(first["faces"])) == (5, "unreviewed", 5)
+    whole = server.get("/api/characters/1")
+    fits = [track["fit"] for track in whole["all"]]
+    assert fits == sorted(fits)
+    assert server.ask("/api/characters/77")[0] == 422
+
+
+def test_faces_and_where_they_are(server):
+    status, headers, content = server.ask("/faces/0000/1")
+    assert (status, headers["content-type"], content[:3]) == (200, "image/jpeg", b"\xff\xd8\xff")
+    track = server.get("/api/tracks/0000")
+    assert track["size"] == [640, 360]
+    assert track["boxes"][0] == [0.0, 50.0, 60.0, 90.0, 90.0]
+
+
+def test_the_video_comes_in_parts(server, home):
+    film = home.with_name("film.mp4").read_bytes()
+    status, headers, content = server.ask("/video", Range="bytes=100-199")
+    assert (status, content) == (206, film[100:200])
+    assert headers["content-range"] == f"bytes 100-199/{len(film)}"
+    assert server.ask("/video", Range=f"bytes={len(film) + 5}-")[0] == 416
+    assert server.ask("/video")[2] == film
+
+
+# What it is told
+
+
+def test_what_is_said_is_done_and_kept(server, home):
+    assert server.act(kind="name", characters=[1], name="<b>Anna & Co</b>")[0] == 200
+    assert server.act(kind="merge", characters=[1, 3])[0] == 200
+    assert server.act(kind="background", characters=[2])[0] == 200
+    assert server.act(kind="move", tracks=["0000"])[0] == 200
+    assert server.act(kind="not_face", tracks=["0003"])[0] == 200
+    again = Corrections(home)
+    assert again.character("<b>Anna & Co</b>").number == 1
+    assert len(again.character(1).tracks) == 9
+    assert again.character(2).state == "background"
+    assert [track["id"] for track in server.get("/api/not-faces")["all"]] == ["0003"]
+    again.close()
+    for kind in ("undo", "undo", "redo"):
+        assert server.act(kind=kind)[0] == 200
+    assert server.get("/api/not-faces")["all"] == []
+    texts = [event["text"] for event in server.get("/api/history")["events"]]
+    assert texts[0] == "did again: moved 1 track to a new character"
+    assert texts[-1].startswith(("named", "marked"))
+
+
+def test_a_shared_frame_is_asked_about(server):
+    status, told = server.act(kind="merge", characters=[1, 2])
+    assert (status, told["kind"], told["seconds"]) == (409, "SharedFrame", 0.0)
+    assert told["pairs"][0] == ["0000", "0001"]
+    assert server.act(kind="merge", characters=[1, 2], waive=True)[0] == 200
+
+
+def test_two_pages_see_each_other_and_cannot_overwrite(server, home):
+    seen = server.get("/api/last")["last"]
+    elsewhere = Corrections(home)  # another page, or the command line
+    elsewhere.name(1, "Anna")
+    assert server.get("/api/last")["last"] == seen + 1
+    status, told = server.act(kind="name", characters=[1], name="Bo", after=seen)
+    assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+    assert characters(server)[1]["name"] == "Anna"
+    elsewhere.close()
+
+
+def test_questions_are_answered_and_skipped(server):
+    asked = server.get("/api/questions")["questions"]
+    first = asked[0]
+    assert server.act(kind="skip", tracks=first["key"])[0] == 200
+    left = server.get("/api/questions")["questions"]
+    assert first["key"] not in [question["key"] for question in left]
+    question = next(q for q in left if not q["mixed"])
+    others = [[track["id"] for track in other["tracks"]] for other in question["others"]]
+    status, _ = server.act(kind="answer", tracks=question["one"]["ids"], others=others, same=None)
+    assert status == 200
+    assert question["key"] not in [q["key"] for q in server.get("/api/questions")["questions"]]
+
+
+def test_recluster_shows_first_and_changes_when_taken(server):
+    server.act(kind="move", tracks=["0004"], to=3)
+    before = characters(server)
+    assert server.ask("/api/recluster", {})[0] == 200
+    for _ in range(200):
+        state = server.get("/api/recluster")
+        if not state["running"]:
+            break
+        time.sleep(0.05)
+    assert state["error"] == ""
+    assert characters(server) == before
+    number = state["proposal"]["number"]
+    assert server.ask("/api/recluster/accept", {"number": number + 1})[0] == 409
+    assert server.ask("/api/recluster/accept", {"number": number})[0] == 200
+    assert server.ask("/api/recluster/accept", {"number": number})[0] == 422
+    assert "0004" in {track["id"] for track in server.get("/api/characters/3")["all"]}
+
+
+def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
+    """The numbers it knows are other people's now."""
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    with Server(folder) as server:
+        seen = server.get("/api/cast")["last"]
+        tracks = made_video(prefix="x")
+        write_folder(folder, tracks, [int(who[1:]) % 2 for who in tracks.identity.tolist()])
+        status, told = server.act(kind="name", characters=[1], name="Anna", after=seen)
+        assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+        assert server.get("/api/last")["last"] // 10**6 == 1
+        assert server.act(kind="name", characters=[1], name="Anna")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{", b"[]", b'{"kind": "name"}', b'{"kind": "explode", "after": 0}', b"\xff\xfe",
+        json.dumps({"kind": "name", "after": 0, "characters": ["1"], "extra": 1}).encode(),
+        json.dumps({"kind": "name", "after": -1, "characters": [1], "name": "x"}).encode(),
+        json.dumps({"kind": "name", "after": 10**30, "characters": [1], "name": "x"}).encode(),
+        json.dumps({"kind": "answer", "after": 0, "tracks": [], "others": [[]]}).encode(),
+        json.dumps({"kind": "move", "after": 0, "tracks": ["\x00"]}).encode(),
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_in_words(server, body):
+    status, _, content = server.ask("/api/actions", body)
+    assert status in (409, 422)
+    assert json.loads(content)["error"]
+
+
+def test_a_form_of_another_kind_is_refused(server):
+    """A plain form is what another site's page could send without asking."""
+    action = json.dumps({"kind": "name", "after": 0, "characters": [1], "name": "x"}).encode()
+    assert server.ask("/api/actions", action, Content_Type="text/plain")[0] == 422
+
+
+def test_a_crash_of_the_server_loses_nothing(tmp_path):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    with Server(folder) as server:
+        assert server.act(kind="name", characters=[1], name="Anna")[0] == 200
+        server.process.kill()
+    assert (folder / CORRECTIONS).is_file()
+    assert Corrections(folder).character("Anna").number == 1

@@ -1,0 +1,286 @@
+"""The page in a real browser: what is said on it is so, also after a reload."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from tests.cast.folders import made_video, write_film, write_folder
+from tests.review.server import Server
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
+    "--disable-component-update", "--no-first-run",
+]  # fmt: skip
+#: Where to put pictures of the views, for the docs; nowhere if not given.
+PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not here: scripts/browser.sh installs it")
+        pytest.skip("chromium is not here: scripts/browser.sh installs it on Debian, as root")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Six people; the clustering has two of them in one character and one in two."""
+    tracks = made_video(people=6, each=6)
+    labels = [int(who[1:]) for who in tracks.identity.tolist()]
+    own = [[i for i, label in enumerate(labels) if label == k] for k in range(6)]
+    for row in own[1]:
+        labels[row] = 0 if row in own[1][:2] else labels[row]
+    for row in own[4][:3]:
+        labels[row] = 9
+    write_film(tmp_path / "film.mp4", tracks)
+    return write_folder(tmp_path / "film.cast", tracks, labels, pictures=True)
+
+
+@pytest.fixture
+def server(home):
+    with Server(home) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser, server):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = open_page(context, server)
+    yield opened
+    context.close()
+    assert opened.problems == []
+
+
+def open_page(context, server):
+    page = context.new_page()
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on(
+        "console",
+        lambda said: page.problems.append(said.text)
+        # A refusal that the page asks about is a failed request to the browser.
+        if said.type == "error" and "409" not in said.text and "422" not in said.text else None,
+    )  # fmt: skip
+    page.goto(server.address)
+    page.wait_for_selector("body[data-last]")
+    return page
+
+
+def said(page, number):
+    """Wait until the page shows the cast with so many events."""
+    page.wait_for_selector(f'body[data-last="{number}"]')
+
+
+def show(page, where, view):
+    page.evaluate(f"location.hash = '{where}'")
+    page.wait_for_selector(f'body[data-view="{view}"]')
+
+
+def select(page, *numbers):
+    for number in numbers:
+        page.locator(f'[data-character="{number}"] input[type=checkbox]').check()
+
+
+def picture(page, name):
+    if PICTURES:
+        page.wait_for_timeout(800)
+        page.screenshot(path=f"{PICTURES}/{name}.png")
+
+
+def people(folder):
+    cast = Corrections(folder)
+    found = {
+        one.number: set(cast.tracks.identity[one.tracks].tolist()) for one in cast.cast.characters
+    }
+    cast.close()
+    return found
+
+
+def test_name_merge_split_answer_undo_recluster_reload(page, home, server):
+    picture(page, "review-cast")
+    before = people(home)
+    mixed = next(number for number, who in before.items() if len(who) == 2)
+    pieces = [number for number, who in before.items() if who == {"p4"}]
+    assert len(pieces) == 2
+
+    # Name, by the mouse; what is typed is text.
+    select(page, mixed)
+    page.locator("[data-action=name]").click()
+    page.locator("dialog[open] input").fill("<img src=x onerror=alert(1)>Anna")
+    page.keyboard.press("Enter")
+    said(page, 1)
+    assert page.locator(f'[data-character="{mixed}"]').inner_text().count("<img src=x") == 1
+
+    # Merge the two pieces of one person.
+    page.keyboard.press("Escape")
+    select(page, *pieces)
+    page.locator("[data-action=merge]").click()
+    said(page, 2)
+    assert page.locator(f'[data-character="{pieces[1]}"]').count() == 0
+
+    # Split what is two people: the tracks that fit worst come first.
+    show(page, f"/character/{mixed}", "character")
+    cards = page.locator("[data-track]")
+    cards.first.wait_for()
+    cast = Corrections(home)
+    wrong = [str(cast.tracks.ids[row]) for row in cast.character(mixed).tracks
+             if cast.tracks.identity[row] == "p1"]  # fmt: skip
+    cast.close()
+    assert {cards.nth(i).get_attribute("data-track") for i in range(2)} == set(wrong)
+    for track in wrong:
+        page.locator(f'[data-track="{track}"] input[type=checkbox]').check()
+    picture(page, "review-character")
+    page.locator("[data-action=split]").click()
+    said(page, 3)
+
+    # Answer questions: castlist asks whether those two tracks are the person they are.
+    show(page, "/questions", "questions")
+    page.locator("[data-action=yes]").wait_for()
+    picture(page, "review-questions")
+    for number in range(4, 30):
+        if sorted(map(sorted, people(home).values())) == [[f"p{k}"] for k in range(6)]:
+            break
+        question = server.get("/api/questions")["questions"][0]
+        page.keyboard.press(true_answer(home, question))
+        said(page, number)
+    assert sorted(map(sorted, people(home).values())) == [[f"p{k}"] for k in range(6)]
+
+    # Undo and redo, by keys.
+    last = int(page.locator("body").get_attribute("data-last"))
+    whole = people(home)
+    page.keyboard.press("Control+z")
+    said(page, last + 1)
+    assert people(home) != whole
+    page.keyboard.press("Control+Shift+z")
+    said(page, last + 2)
+    assert people(home) == whole
+
+    # Cluster again: it shows first, and what was said holds.
+    page.locator("[data-action=recluster]").click()
+    page.locator("[data-action=start]").click()
+    page.locator("dialog[open] >> text=/would change/").first.wait_for()
+    take = page.locator("[data-action=accept]")
+    if take.count() and take.is_visible():
+        take.click()
+        said(page, last + 3)
+    else:
+        page.keyboard.press("Escape")
+    page.reload()
+    page.wait_for_selector("body[data-last]")
+    show(page, "/", "cast")
+    titles = page.locator("[data-character]").all_inner_texts()
+    assert sum("Anna" in title for title in titles) == 1
+    assert len(titles) == 6
+    assert people(home) == whole
+    show(page, "/history", "history")
+    page.locator("text=/merged 2 characters/i").first.wait_for()
+    picture(page, "review-history")
+
+
+def true_answer(home, question):
+    """Return the key that answers a question truly."""
+    cast = Corrections(home)
+
+    def who(strip):
+        rows = cast.rows([track["id"] for track in strip["tracks"]])
+        names = cast.tracks.identity[rows].tolist()
+        return max(set(names), key=names.count)
+
+    me, others = who(question["one"]), [who(other) for other in question["others"]]
+    cast.close()
+    if me not in others:
+        return "n"
+    return "y" if others[0] == me else str(others.index(me) + 1)
+
+
+def test_from_the_keyboard_alone(page, home):
+    page.locator("[data-character]").first.wait_for()
+    first = page.locator("[data-character]").first.get_attribute("data-character")
+    page.keyboard.press("/")
+    page.keyboard.type("Character 1")
+    page.keyboard.press("Escape")
+    for _ in range(40):  # on to the first card
+        focused = page.evaluate("document.activeElement.closest('[data-character]') !== null")
+        if focused:
+            break
+        page.keyboard.press("Tab")
+    assert focused
+    page.keyboard.press("Space")
+    assert page.locator(f'[data-character="{first}"] input[type=checkbox]').is_checked()
+    page.keyboard.press("Enter")
+    page.wait_for_selector('body[data-view="character"]')
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_shared_frame_is_asked_about_and_can_be_waived(page, home):
+    cast = Corrections(home)
+    owners = cast.state.owner[cast.overlaps]
+    one, other = owners[owners[:, 0] != owners[:, 1]][0].tolist()
+    cast.close()
+    select(page, one, other)
+    page.locator("[data-action=merge]").click()
+    page.locator("[data-action=waive]").click()
+    said(page, 1)
+    assert any(len(who) > 1 for who in people(home).values())
+
+
+def test_two_pages_see_each_other(browser, server, page):
+    context = browser.new_context()
+    other = open_page(context, server)
+    number = page.locator("[data-character]").first.get_attribute("data-character")
+    select(page, number)
+    page.locator("[data-action=name]").click()
+    page.locator("dialog[open] input").fill("Zoë")
+    page.keyboard.press("Enter")
+    said(page, 1)
+    said(other, 1)  # by itself, within seconds
+    assert "Zoë" in other.locator(f'[data-character="{number}"]').inner_text()
+    context.close()
+
+
+def test_the_video_plays_at_the_track(page):
+    number = page.locator("[data-character]").nth(2).get_attribute("data-character")
+    show(page, f"/character/{number}", "character")
+    card = page.locator("[data-track]").nth(1)
+    card.wait_for()
+    track = card.get_attribute("data-track")
+    start = page.evaluate(
+        "async id => (await (await fetch('/api/tracks/' + id)).json()).start", track
+    )
+    card.locator("[data-action=play]").click()
+    page.wait_for_timeout(1500)
+    time = page.evaluate("document.querySelector('video').currentTime")
+    assert start - 0.3 <= time <= start + 5
+    assert page.evaluate("document.querySelector('video').videoWidth") == 640
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out(browser, server, width, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = open_page(context, server)
+    for where, view in (("/", "cast"), ("/character/1", "character"), ("/questions", "questions"),
+                        ("/history", "history"), ("/not-faces", "not-faces")):  # fmt: skip
+        show(page, where, view)
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        picture(page, f"review-{view}-{width}-{scheme}")
+    assert page.problems == []
+    context.close()

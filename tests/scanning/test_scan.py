@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
-from castlist.scanning.notes import RUN
-from castlist.scanning.scan import CAST, FACES, PARTS, REPORT, TRACKS, scan
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, RUN, TRACKS
+from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
 from castlist.video.settings import WatchSettings
 from tests.video.videos import plain, write_video
@@ -37,9 +37,10 @@ def scanned(sample, weights):
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return what a scan made, but for how long it took."""
+    """Return what a scan made, but for how long it took and the way to the video."""
     found = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     run = json.loads(found.pop(RUN))
+    run["video"].pop("path")
     for stage in run["stages"].values():
         stage.pop("seconds"), stage.pop("resumed_at", None)
     return {**found, RUN: json.dumps(run).encode()}
@@ -48,7 +49,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_everything_is_in_the_folder(sample, scanned):
     path, shots = sample
     assert scanned.folder == path.with_suffix(".cast")
-    assert {p.name for p in scanned.folder.iterdir()} == {TRACKS, CAST, RUN, REPORT, FACES}
+    assert {p.name for p in scanned.folder.iterdir()} == {
+        TRACKS, CAST, POINTS, RUN, REPORT, FACES,
+    }  # fmt: skip
     panels = sum(len(shot.panels) for shot in shots)
     people = {panel.person for shot in shots for panel in shot.panels}
     assert len(scanned.cast.tracks) == panels

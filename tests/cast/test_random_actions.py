@@ -1,4 +1,4 @@
-"""Ten thousand random actions, with crashes in between."""
+"""Random actions with crashes in between: 1,500, and 10,000 with ``-m slow``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -16,7 +17,7 @@ from castlist.cast.recluster import accept, propose
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_corrections import shape
 
-STEPS, EXAMPLES = 250, 40  # 10,000 in all
+STEPS = 250
 TRACKS = made_video(people=5, each=4)
 IDS = [str(name) for name in TRACKS.ids]
 some_tracks = st.lists(st.sampled_from(IDS), min_size=1, max_size=5, unique=True)
@@ -109,11 +110,21 @@ class Reviewer(RuleBasedStateMachine):
         shutil.rmtree(self.home)
 
 
-Reviewer.TestCase.settings = settings(
-    max_examples=EXAMPLES,
-    stateful_step_count=STEPS,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
+class PatientReviewer(Reviewer):
+    """The same, for longer."""
+
+
+def so_many(examples):
+    return settings(
+        max_examples=examples,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+Reviewer.TestCase.settings = so_many(6)
+PatientReviewer.TestCase.settings = so_many(40)
 TestReviewer = Reviewer.TestCase
+TestPatientReviewer = pytest.mark.slow(PatientReviewer.TestCase)

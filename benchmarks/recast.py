@@ -235,8 +235,7 @@ def recast_folder(
     filled, pictures = recast(
         tracks, photos, open_detector, open_describer, seed=seed, progress=progress
     )
-    for i in wanted:
-        video = filled.videos[i]
+    for i, video in enumerate(filled.videos):
         own = np.flatnonzero(filled.video == i)
         folder = out / "faces" / video
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,8 @@
 A reviewer who knows the truth corrects the 12 recast episodes, as scanned by default, until WCP is
 0.99 and every named character is one cluster, in three ways: answering castlist's questions, moving
 wrong tracks one by one, and going through pairs of clusters by distance. ``--validation`` does the
-same on recast validation, and ``--fit`` prints what the likelihoods of questions are there.
+same on recast validation, and ``--fit`` prints the weights of ``cast/evidence.py`` as they come out
+there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from castlist import (
     TrackSet,
@@ -27,8 +29,10 @@ from castlist import (
     shipped_model,
     wcp,
 )
+from castlist.cast.doubts import parts_of
+from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
 from castlist.cast.log import Event
-from castlist.cast.questions import come_apart, evidence, questions, shared_frames
+from castlist.cast.questions import questions
 from castlist.cast.replay import State
 
 Rows = NDArray[np.int64]
@@ -52,12 +56,10 @@ class Episode:
         self.truth = np.unique(tracks.identity, return_inverse=True)[1]
         names = np.unique(tracks.identity)
         self.named = ~np.char.startswith(names, "unknown")
-        self.overlaps = tracks.overlaps()
-        self.quality = tracks.face_counts.astype(float)
+        self.facts = Facts.of(tracks)
         model = shipped_model()
         weights = b"".join(v.numpy().tobytes() for v in model.state_dict().values())
         means = tracks.mean_features()
-        self.looks = means / np.linalg.norm(means, axis=1, keepdims=True)
         file = cache / f"{hashlib.sha256(weights + means.tobytes()).hexdigest()[:16]}.npz"
         if not file.is_file():
             cache.mkdir(parents=True, exist_ok=True)
@@ -82,26 +84,28 @@ class Episode:
 
 
 def by_questions(one: Episode) -> int:
-    """Answer castlist's questions."""
+    """Answer castlist's questions, each of them one action."""
     state, actions = State.of(one.labels + 1), 0
 
     def find(rows: Iterable[int]) -> Rows:
         return np.array(list(rows), np.int64)
 
     while not one.done(state.owner) and actions < MOST:
-        asked = questions(one.points, one.looks, state, one.overlaps, one.quality, 1)
+        asked = questions(one.points, one.facts, state, 1)
         if not asked:
             return MOST
         question, actions = asked[0], actions + 1
         me = one.who(question.one.tracks)
-        same = [one.who(other.tracks) == me for other in question.others]
-        tracks = question.one.tracks if question.mixed else question.one.shown
-        if any(same):
-            body: dict[str, Any] = {"a": tracks, "b": question.others[same.index(True)].shown}
-            state.apply(Event(actions, 0.0, "", "same", body), find)
-        else:
-            body = {"a": tracks, "b": [other.shown for other in question.others]}
-            state.apply(Event(actions, 0.0, "", "different", body), find)
+        body: dict[str, Any] = {"one": question.one.shown, "same": [], "different": []}
+        body["instead"] = []
+        for other, instead in zip(question.others, question.instead, strict=True):
+            own = other.character == question.one.character
+            who = one.who(other.tracks)
+            body["same" if who == me else "different"].append(other.tracks if own else other.shown)
+            if who != me:
+                right = instead is not None and one.who(instead.tracks) == who
+                body["instead"].append(instead.shown if right else [])
+        state.apply(Event(actions, 0.0, "", "answer", body), find)
     return actions
 
 
@@ -157,25 +161,30 @@ def by_distance(one: Episode) -> int:
 
 
 def fit(episodes: list[Episode]) -> None:
-    """Print the coefficients of the likelihoods in ``cast/questions.py``."""
-    between: list[NDArray[np.float64]] = []
-    inside: list[list[float]] = []
-    same: list[bool] = []
-    whole: list[bool] = []
+    """Print the weights of the evidence in ``cast/evidence.py``."""
+    told: dict[str, list[NDArray[Any]]] = {"between": [], "inside": []}
+    same: dict[str, list[bool]] = {"between": [], "inside": []}
     for one in episodes:
-        rows = [np.flatnonzero(one.labels == c) for c in np.unique(one.labels)]
+        place = np.unique(one.labels, return_inverse=True)[1]
+        rows = [np.flatnonzero(place == c) for c in range(place.max() + 1)]
         who = np.array([one.who(own) for own in rows])
         i, j = np.triu_indices(len(rows), 1)
-        shared = shared_frames(one.labels, one.overlaps, set())
-        between += list(evidence(one.points, rows, shared)[i, j])
-        same += (who[i] == who[j]).tolist()
-        for own in rows:
-            for part, rest, cosine in come_apart(one.looks, own):
-                inside.append([cosine, np.log(len(part)), np.log(len(rest))])
-                whole.append(one.who(part) == one.who(rest))
-    for name, x, y in (("between", between, same), ("inside", inside, whole)):
-        made = LogisticRegression(C=10, max_iter=5000).fit(x, y)
-        print(name, len(y), sum(y), made.coef_.round(2).tolist(), made.intercept_.round(2).tolist())
+        shared = shared_frames(place, place, one.facts.overlaps, set())
+        everybody = Groups.of(one.points, one.facts, place)
+        told["between"].append(between(everybody, everybody, shared)[i, j])
+        same["between"] += (who[i] == who[j]).tolist()
+        for k, own in enumerate(rows):
+            parts = parts_of(one.facts.looks, own)
+            others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
+            told["inside"].append(inside(one.points, one.facts, own, parts, others))
+            same["inside"] += [one.who(own[part]) == one.who(own[~part]) for part in parts]
+    for name in told:
+        x, y = np.concatenate(told[name]), np.array(same[name])
+        scale = StandardScaler().fit(x)
+        made = LogisticRegression(max_iter=5000).fit(scale.transform(x), y)
+        weights = made.coef_[0] / scale.scale_
+        start = float(made.intercept_[0] - weights @ scale.mean_)
+        print(f"{name}: {sum(y)} of {len(y)}, {weights.round(3).tolist()}, {start:.3f}")
 
 
 def main() -> None:
@@ -184,8 +193,9 @@ def main() -> None:
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--fit", action="store_true")
     given = parser.parse_args()
-    folder = given.work / ("recast_val" if given.validation or given.fit else "recast")
-    paths = sorted(folder.glob("*.parquet"))
+    validation = given.validation or given.fit
+    folders = ["recast_val/*", "review_val/*/*"] if validation else ["recast/*"]
+    paths = [path for one in folders for path in sorted(given.work.glob(f"{one}.parquet"))]
     episodes = [Episode(read_tracks(path), given.work / "review") for path in paths]
     if given.fit:
         fit(episodes)

@@ -2,7 +2,8 @@
 
 SHARED holds ``authors`` and ``faces``. WORK gets the photographs and, described by SFace: LFW's
 training and validation people, YouTube Faces, the 12 recast episodes, and for validation the BBT
-episodes recast with other people. What is there already is not made again.
+episodes recast with other people (and for `bench_review.py --fit`, BUFFY's too, and BBT's once
+more). What is there already is not made again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from castlist.cli.common import read_names
 LOOKS = {"train": ("--degraded", "3"), "val": ("--television", "4")}
 NAMED_IN_TEST = 37
 SEED, VALIDATION_SEED = 1, 2
+# More of validation, for the questions of a review: BBT's episodes once more, and those of BUFFY
+# each with a cast of its own; all of them together, and the sixth, have more roles than there are
+# people for validation.
+REVIEW = {"bbt": ("bbt_*", 3)} | {
+    f"buffy_s05e0{k}": (f"buffy_s05e0{k}", 10 + k) for k in range(1, 6)
+}
 
 
 def unpack(faces: Path, work: Path, *names: str) -> None:
@@ -65,10 +72,14 @@ def recast_part(shared: Path, work: Path, part: str) -> None:
     pins = photographs(work / "pins")
     order = [sorted(pins)[i] for i in np.random.default_rng(SEED).permutation(len(pins))]
     parts = {
-        "recast_val": (order[NAMED_IN_TEST:], "val", "bbt_*", VALIDATION_SEED),
-        "recast": (order[:NAMED_IN_TEST], "excluded", "*", SEED),
+        "recast_val": ("bbt_*", VALIDATION_SEED),
+        "recast": ("*", SEED),
+        **{f"review_val/{name}": what for name, what in REVIEW.items()},
     }
-    people, list_of, videos, seed = parts[part]
+    test = part == "recast"
+    people = order[:NAMED_IN_TEST] if test else order[NAMED_IN_TEST:]
+    list_of = "excluded" if test else "val"
+    videos, seed = parts[part]
     named = {person: pins[person] for person in people}
     unnamed = photographs(work / "lfw", read_names(faces / f"lfw_{list_of}_ids.txt"))
     # Nobody of pins plays in the background of one part and the foreground of the other.
@@ -91,6 +102,8 @@ def main() -> None:
     describe_lfw(given.shared / "faces", given.work)
     describe_ytf(given.shared / "faces", given.work)
     recast_part(given.shared, given.work, "recast")
+    for name in REVIEW:
+        recast_part(given.shared, given.work, f"review_val/{name}")
     # Another base CNN, for the ablation; its weights are for research only, and castlist says so.
     describe_lfw(given.shared / "faces", given.work, "mbf_", "--describer", "arcface-mbf")
 

@@ -2,11 +2,11 @@ from ._version import __version__ as __version__
 from .cast.cast import Cast as Cast
 from .cast.cast import Character as Character
 from .cast.corrections import Corrections as Corrections
-from .cast.corrections import SharedFrame as SharedFrame
 from .cast.log import ChangedMeanwhile as ChangedMeanwhile
 from .cast.recluster import Proposal as Proposal
 from .cast.recluster import accept as accept
 from .cast.recluster import propose as propose
+from .cast.waivers import SharedFrame as SharedFrame
 from .cluster.estimator import BallClustering as BallClustering
 from .cluster.gmeans import g_means as g_means
 from .cluster.kmeans import k_means as k_means

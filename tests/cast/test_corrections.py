@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from castlist import InputError
-from castlist.cast.corrections import Corrections, SharedFrame, checked_name
+from castlist.cast.corrections import Corrections, checked_name
 from castlist.cast.folder import CORRECTIONS
 from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.waivers import SharedFrame
 from tests.cast.folders import made_video, write_folder
 
 
@@ -139,14 +140,41 @@ def test_background_is_said_of_many(cast):
 
 
 def test_answers(cast):
-    cast.answer(tracks_of(cast, 1)[:2], [tracks_of(cast, 3)[:2]], 0)
-    assert people(cast)[3] == {"p0", "p2"}  # whole characters, not only what was shown
-    cast.answer(["0000", "0004"], [["0002"]], None)  # and yet these are two people
-    assert tracks_of(cast, 5) == ["0000", "0004"]
-    with pytest.raises(InputError, match="both sides"):
-        cast.answer(["0000"], [["0000"]], 0)
-    with pytest.raises(InputError, match="no answer 3"):
-        cast.answer(["0000"], [["0002"]], 3)
+    cast.answer(tracks_of(cast, 1)[:2], [tracks_of(cast, 3)[:2]])
+    assert people(cast)[1] == {"p0", "p2"}  # whole characters, not only what was shown
+    cast.answer(["0000", "0004"], [], [["0002"]])  # and yet these are two people
+    assert tracks_of(cast, 5) == ["0002"]
+    with pytest.raises(InputError, match="on two sides"):
+        cast.answer(["0000"], [["0000"]])
+    with pytest.raises(InputError, match="on two sides"):
+        cast.answer(["0000"], [["0002"]], [["0002"]])
+    with pytest.raises(InputError, match="nobody was compared"):
+        cast.answer(["0000"])
+
+
+def test_one_answer_puts_some_in_and_takes_others_out(cast):
+    """Of a character of two people and a piece elsewhere, as a question shows them."""
+    cast.merge([1, 3])
+    own = [track for track in tracks_of(cast, 1) if int(track) % 4 == 0]
+    cast.move(own[:2])  # a piece of the first person
+    others = [track for track in tracks_of(cast, 1) if int(track) % 4 == 2]
+    cast.answer(own[2:3], [own[:1], own[3:]], [others[:1], others[1:]])
+    assert tracks_of(cast, 1) == own
+    gone = [t for n, who in people(cast).items() if who == {"p2"} for t in [tracks_of(cast, n)]]
+    assert sorted(gone) == [others[:1], others[1:]]  # two strips may be two people
+    cast.undo()
+    assert tracks_of(cast, 1) == sorted(own[2:] + others)
+
+
+def test_who_leaves_in_an_answer_needs_no_waiver(cast):
+    cast.merge([1, 2], waive=True)
+    cast.undo()
+    cast.merge([2, 3])
+    mine = [track for track in tracks_of(cast, 2) if int(track) % 4 == 1]
+    with pytest.raises(SharedFrame):
+        cast.answer(tracks_of(cast, 1), [tracks_of(cast, 2)])
+    cast.answer([t for t in tracks_of(cast, 2) if int(t) % 4 == 2], [], [mine])
+    assert people(cast)[2] == {"p2"}
 
 
 def test_undo_goes_back_step_by_step_and_redo_forward(cast):
@@ -227,11 +255,11 @@ def test_an_answer_does_not_drop_a_name(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
     with pytest.raises(InputError, match="Anna and Bo: merge"):
-        cast.answer(["0000"], [["0002"]], 0)
+        cast.answer(["0000"], [["0002"]])
 
 
 def test_naming_what_is_left_keeps_its_number(cast):
-    cast.answer(["0002"], [["0000"]], 0)
+    cast.answer(["0002"], [["0000"]])
     merged = next(n for n, who in people(cast).items() if who == {"p0", "p2"})
     cast.move(["0000", *(t for t in tracks_of(cast, merged) if int(t) % 4 == 2)])
     cast.name(merged, "Anna")

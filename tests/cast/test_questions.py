@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from castlist.cast.doubts import CANDIDATES
 from castlist.cast.log import Event
-from castlist.cast.questions import CANDIDATES, SHOWN, come_apart, evidence, questions
+from castlist.cast.questions import SHOWN, questions
 from castlist.cast.replay import State
+from tests.cast.test_evidence import facts
 
 NO_FRAMES = np.empty((0, 2), np.int64)
 
@@ -21,12 +23,34 @@ def some_people(counts, dim=12, noise=0.05, seed=0):
     return unit(np.eye(dim)[who] + noise * rng.normal(size=(len(who), dim))), who
 
 
-def ask(points, state, overlaps=NO_FRAMES, most=20):
-    return questions(points, points, state, overlaps, np.ones(len(points)), most)
+def ask(points, state, overlaps=NO_FRAMES, most=20, skipped=()):
+    return questions(points, facts(points, overlaps=overlaps), state, most, skipped)
 
 
 def say(state, kind, **body):
     state.apply(Event(1, 0.0, "", kind, body), lambda rows: np.asarray(rows, np.int64))
+
+
+def answer(state, question, who):
+    """Say what is true."""
+
+    def of(strip):
+        return np.bincount(who[strip.tracks]).argmax()
+
+    me = of(question.one)
+    said = {"same": [], "different": [], "instead": []}
+    for other, instead in zip(question.others, question.instead, strict=True):
+        if of(other) == me:
+            said["same"].append(other.tracks)
+        else:
+            said["different"].append(other.tracks)
+            right = instead is not None and of(instead) == of(other)
+            said["instead"].append(instead.shown if right else [])
+    say(state, "answer", one=question.one.shown, **said)
+
+
+def outside(question):
+    return [other for other in question.others if other.character != question.one.character]
 
 
 def test_a_piece_of_somebody_is_asked_about_first_and_with_its_other_piece():
@@ -34,36 +58,56 @@ def test_a_piece_of_somebody_is_asked_about_first_and_with_its_other_piece():
     labels = who.copy()
     labels[:8] = 7  # a piece of the first
     first = ask(points, State.of(labels + 1))[0]
-    assert not first.mixed
-    assert first.one.character == 8
-    assert first.others[0].character == 1
-    assert len(first.one.shown) == SHOWN
-    assert list(first.likely) == sorted(first.likely, reverse=True)
+    assert {first.one.character, outside(first)[0].character} == {1, 8}
+    assert len(outside(first)[0].shown) == SHOWN
+    assert first.likely[0] > 0.5
 
 
-def test_two_people_in_one_are_asked_about():
+def test_two_people_in_one_are_asked_about_and_who_they_are_instead():
     points, who = some_people([30, 4, 20])
-    first = ask(points, State.of(np.where(who == 1, 0, who) + 1))[0]
-    assert first.mixed
-    assert sorted(first.one.tracks.tolist()) == [30, 31, 32, 33]
-    assert first.others[0].character == first.one.character == 1
+    labels = np.where((who == 1) & (np.arange(54) != 33), 0, who)  # three of the second's tracks
+    asked = next(q for q in ask(points, State.of(labels + 1)) if q.one.character == 1)
+    place = [other.tracks.tolist() for other in asked.others].index([30, 31, 32])
+    assert asked.others[place].character == 1
+    assert asked.instead[place].character == 2
+    assert not np.isin(asked.one.tracks, [30, 31, 32]).any()
 
 
-def test_what_was_answered_is_not_asked_again():
-    points, who = some_people([12, 9, 6, 3])
-    state = State.of(who + 1)
+def test_true_answers_bring_everything_right_and_end():
+    points, who = some_people([12, 9, 6, 3], noise=0.05)
+    labels = who.copy()
+    labels[:3], labels[12:14], labels[25] = 9, 0, 1
+    state = State.of(labels + 1)
     for _ in range(100):
         asked = ask(points, state, most=1)
         if not asked:
             break
-        one, others = asked[0].one, asked[0].others
-        if asked[0].mixed:
-            say(state, "same", a=one.tracks, b=others[0].shown)
-        else:
-            say(state, "different", a=one.shown, b=[other.shown for other in others])
+        answer(state, asked[0], who)
     else:
         pytest.fail("questions never end")
-    assert (state.owner == who + 1).all()
+    pairs = {(int(a), int(b)) for a, b in zip(state.owner, who, strict=True)}
+    assert len(pairs) == len(set(who.tolist()))
+
+
+def test_what_is_skipped_is_not_asked_again():
+    points, who = some_people([12, 9, 6, 3], noise=0.15)
+    state, skipped, asked = State.of(who + 1), [], []
+    while found := ask(points, state, most=1, skipped=skipped):
+        asked.append(found[0])
+        skipped += [(found[0].one.shown, other.tracks) for other in found[0].others]
+        assert len(asked) < 100, "questions never end"
+    seen = [(q.one.character, tuple(o.tracks)) for q in asked for o in q.others]
+    assert len(set(seen)) == len(seen)
+
+
+def test_nothing_is_asked_twice_from_both_sides():
+    points, who = some_people([5, 4, 3], noise=0.3)
+    pairs = [
+        frozenset((q.one.character, o.character))
+        for q in ask(points, State.of(who + 1))
+        for o in outside(q)
+    ]
+    assert len(set(pairs)) == len(pairs) == 3
 
 
 def test_two_names_are_two_people():
@@ -71,7 +115,7 @@ def test_two_names_are_two_people():
     state = State.of(who + 1)
     say(state, "name", who=np.flatnonzero(who == 0), name="Anna")
     say(state, "name", who=np.flatnonzero(who == 1), name="Bo")
-    assert all(question.mixed for question in ask(points, state))
+    assert not any(outside(question) for question in ask(points, state))
 
 
 def test_a_shared_frame_makes_it_less_likely_and_a_waived_one_does_not():
@@ -79,7 +123,8 @@ def test_a_shared_frame_makes_it_less_likely_and_a_waived_one_does_not():
     state = State.of(who + 1)
 
     def likely(overlaps):
-        return next(q for q in ask(points, state, overlaps) if not q.mixed).likely[0]
+        found = next(q for q in ask(points, state, overlaps) if outside(q))
+        return found.likely[[o.character != found.one.character for o in found.others].index(True)]
 
     pairs = np.array([[0, 9], [1, 10]])
     free, shared = likely(NO_FRAMES), likely(pairs)
@@ -90,27 +135,10 @@ def test_a_shared_frame_makes_it_less_likely_and_a_waived_one_does_not():
 
 def test_no_more_candidates_than_fit_and_nobody_is_left_out():
     points, who = some_people([3] * 12)
-    asked = [q for q in ask(points, State.of(who + 1), most=100) if not q.mixed]
+    asked = ask(points, State.of(who + 1), most=100)
     assert max(len(q.others) for q in asked) == CANDIDATES
-    assert {q.one.character for q in asked} | {o.character for q in asked for o in q.others} == set(
-        range(1, 13)
-    )
-
-
-def test_evidence_by_hand():
-    points = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    shared = np.array([[0, 2], [2, 0]])
-    told = evidence(points, [np.array([0, 1]), np.array([2])], shared)
-    assert told[0, 1] == pytest.approx([np.sqrt(0.5), 0.0, np.log(2), np.log(3)])
-
-
-def test_a_large_character_comes_apart_as_a_whole():
-    points, _ = some_people([900, 100])
-    ways = come_apart(points, np.arange(1000))
-    part, rest, cosine = min(ways, key=lambda way: way[2])
-    assert set(part.tolist()) == set(range(900, 1000))
-    assert len(rest) == 900
-    assert cosine < 0.1
+    met = {q.one.character for q in asked} | {o.character for q in asked for o in outside(q)}
+    assert met == set(range(1, 13))
 
 
 @pytest.mark.parametrize("labels", [[], [1], [1, 1], [1, 2]])

@@ -74,9 +74,10 @@ class Reviewer(RuleBasedStateMachine):
     def background(self, i, yes):
         self.attempt(lambda: self.cast.background([self.which(i)], yes))
 
-    @rule(one=some_tracks, other=some_tracks, same=st.sampled_from([None, 0]), waive=st.booleans())
-    def answer(self, one, other, same, waive):
-        self.attempt(lambda: self.cast.answer(one, [other], same, waive=waive))
+    @rule(one=some_tracks, others=st.lists(some_tracks, max_size=4), same=st.integers(0, 4),
+          waive=st.booleans())  # fmt: skip
+    def answer(self, one, others, same, waive):
+        self.attempt(lambda: self.cast.answer(one, others[:same], others[same:], waive=waive))
 
     @rule()
     def undo(self):

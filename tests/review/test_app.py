@@ -183,16 +183,40 @@ def test_two_pages_see_each_other_and_cannot_overwrite(server, home):
 
 
 def test_questions_are_answered_and_skipped(server):
-    asked = server.get("/api/questions")["questions"]
-    first = asked[0]
-    assert server.act(kind="skip", tracks=first["key"])[0] == 200
+    def pairs(question):
+        return {(question["one"]["title"], *other["ids"]) for other in question["others"]}
+
+    first = server.get("/api/questions")["questions"][0]
+    others = [other["ids"] for other in first["others"]]
+    assert server.act(kind="skip", tracks=first["one"]["ids"], different=others)[0] == 200
+    assert server.act(kind="skip", tracks=["nobody"], different=others)[0] == 422
     left = server.get("/api/questions")["questions"]
-    assert first["key"] not in [question["key"] for question in left]
-    question = next(q for q in left if not q["mixed"])
-    others = [[track["id"] for track in other["tracks"]] for other in question["others"]]
-    status, _ = server.act(kind="answer", tracks=question["one"]["ids"], others=others, same=None)
+    assert not any(pairs(first) & pairs(question) for question in left)
+    question = left[0]
+    same = [other["ids"] for other in question["others"] if other["inside"]]
+    others = [other["ids"] for other in question["others"] if not other["inside"]]
+    status, _ = server.act(
+        kind="answer", tracks=question["one"]["ids"], same=same, different=others
+    )
     assert status == 200
-    assert question["key"] not in [q["key"] for q in server.get("/api/questions")["questions"]]
+    left = server.get("/api/questions")["questions"]
+    assert not any(pairs(question) & pairs(other) for other in left)
+
+
+def test_an_answer_says_who_it_is_instead(server):
+    server.act(kind="move", tracks=["0004", "0012"], to=3)
+    status, _ = server.act(
+        kind="answer", tracks=["0002"], same=[["0006"]], different=[["0004", "0012"]],
+        instead=[["0000"]],
+    )  # fmt: skip
+    assert status == 200
+    ids = {track["id"] for track in server.get("/api/characters/1")["all"]}
+    assert {"0000", "0004", "0012"} <= ids
+    said = server.get("/api/history")["events"][0]["text"]
+    assert said == "answered: 1 of 2 the same person"
+    wrong = {"tracks": ["0002"], "different": [["0006"]]}
+    assert server.act(kind="answer", **wrong, instead=[["0010"]])[0] == 422  # whom it is not
+    assert server.act(kind="answer", **wrong, instead=[])[0] == 422
 
 
 def test_recluster_shows_first_and_changes_when_taken(server):
@@ -233,7 +257,7 @@ def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
         json.dumps({"kind": "name", "after": 0, "characters": ["1"], "extra": 1}).encode(),
         json.dumps({"kind": "name", "after": -1, "characters": [1], "name": "x"}).encode(),
         json.dumps({"kind": "name", "after": 10**30, "characters": [1], "name": "x"}).encode(),
-        json.dumps({"kind": "answer", "after": 0, "tracks": [], "others": [[]]}).encode(),
+        json.dumps({"kind": "answer", "after": 0, "tracks": [], "same": [[]]}).encode(),
         json.dumps({"kind": "move", "after": 0, "tracks": ["\x00"]}).encode(),
     ],
 )  # fmt: skip

@@ -1,35 +1,22 @@
-"""Questions to a person, in the order in which answers settle the most tracks."""
+"""Questions to a person, in the order in which answers settle the most tracks, of leads first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
-from scipy.special import expit
 
+from castlist.cast.doubts import CANDIDATES, Doubt, may_be_one, may_be_two
+from castlist.cast.evidence import Facts, Groups, between, likely_between, shared_frames
 from castlist.cast.replay import State
-from castlist.cluster.linkage import labels_after
 
 Rows = NDArray[np.int64]
+Pair = tuple[Rows, Rows]
 
-#: Characters that one question compares with another.
-CANDIDATES = 6
 #: Tracks of a strip.
 SHOWN = 6
-#: A character of more tracks is looked at by so many of them, spread over it.
-_MOST = 400
-
-# How likely two characters are one person: weights of the evidence, and where it begins. Fitted on
-# recast validation (benchmarks/bench_review.py --fit).
-_WEIGHTS, _ODDS = np.array([8.2, -1.1, 0.45, -1.7]), -6.4
-# How likely two parts of one character are one person, fitted alike: of the cosine of their mean
-# features, and the logarithms of how many tracks the smaller and the larger have.
-_INSIDE, _ODDS_INSIDE = np.array([11.3, -1.1, 0.5]), -3.6
-#: Ways for a character to come apart that are looked at, and for how many characters.
-_WAYS, _LOOSEST = 8, 24
 
 
 @dataclass(frozen=True)
@@ -53,36 +40,36 @@ class Strip:
 
 @dataclass(frozen=True)
 class Question:
-    """Whether somebody is the same person as one of several others.
+    """Which of several others are the same person as somebody.
 
     Attributes
     ----------
-    mixed : bool
-        Whether both are in one character now, which may be two people.
     one : Strip
         Who.
     others : tuple of Strip
-        Whom it may be the same as, the likeliest first.
+        Those it may be: other characters, or parts of its own that may be somebody else. Those
+        first where an answer settles the most.
+    instead : tuple of Strip or None
+        Of a part of its own: who it is likeliest if it is not.
     likely : tuple of float
         How likely each is the same person.
     settles : float
         Tracks that an answer is expected to settle.
     """
 
-    mixed: bool
     one: Strip
     others: tuple[Strip, ...]
+    instead: tuple[Strip | None, ...]
     likely: tuple[float, ...]
     settles: float
 
 
 def questions(
     points: NDArray[np.floating],
-    looks: NDArray[np.floating],
+    facts: Facts,
     state: State,
-    overlaps: Rows,
-    quality: NDArray[np.floating],
     most: int = 20,
+    skipped: Sequence[Pair] = (),
 ) -> list[Question]:
     """Return the questions worth asking now, best first.
 
@@ -90,17 +77,14 @@ def questions(
     ----------
     points : ndarray of shape (n_tracks, dim)
         Embeddings.
-    looks : ndarray of shape (n_tracks, dim)
-        Mean features of unit length: embeddings of tracks that were clustered together are alike,
-        and say less of whether they should have been.
+    facts : Facts
+        What else is known of the tracks.
     state : State
         Who is who, and what was said.
-    overlaps : ndarray of shape (m, 2)
-        Tracks that share a frame.
-    quality : ndarray of shape (n_tracks,)
-        Which tracks are better to look at.
     most : int
         How many.
+    skipped : sequence of pairs of arrays
+        Tracks that are not to be compared now.
     """
     face = ~state.not_face
     numbers, code = np.unique(state.owner[face], return_inverse=True)
@@ -108,144 +92,85 @@ def questions(
         return []
     place = np.full(len(face), -1)
     place[face] = code
-    strips = []
-    for k, number in enumerate(numbers.tolist()):
-        own = np.flatnonzero(place == k)
-        strips.append(Strip(number, own, _spread(own, quality)))
-    asked = _between(points, state, overlaps, place, strips, most)
-    for strip in _loosest(looks, strips):
-        asked += _inside(looks, state, strip, quality)
-    return sorted(asked, key=lambda q: -q.settles)[:most]
-
-
-def evidence(
-    points: NDArray[np.floating], rows: list[Rows], shared: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return what speaks for every two characters being one person.
-
-    The cosine of their mean embeddings, the logarithms of how many tracks the smaller and the
-    larger have, and of one plus how many pairs of them share a frame.
-    """
-    sizes = np.log([len(own) for own in rows])
-    means = np.stack([points[own].mean(axis=0) for own in rows])
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    smaller, larger = np.minimum.outer(sizes, sizes), np.maximum.outer(sizes, sizes)
-    return np.stack([means @ means.T, smaller, larger, np.log1p(shared)], axis=-1)
-
-
-def come_apart(
-    looks: NDArray[np.floating], rows: Rows, known: Callable[[Rows, Rows], bool] | None = None
-) -> list[tuple[Rows, Rows, float]]:
-    """Return ways for a character to come apart: a part, the rest, and the cosine of their means.
-
-    The parts are those of average linkage before its last merges, farther and farther back until
-    there are enough that are not ``known`` to be one person.
-    """
-    if len(rows) < 2:
-        return []
-    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST)).astype(int))]
-    tree = linkage(looks[some], "average")
-    ways: dict[bytes, tuple[Rows, Rows, float]] = {}
-    for count in range(2, len(some) + 1):
-        if len(ways) >= _WAYS:
-            break
-        part = labels_after(tree, len(some), len(some) - count)
-        means = np.stack([looks[some[part == k]].mean(axis=0) for k in range(count)])
-        nearest = (looks[rows] @ means.T).argmax(axis=1) if len(some) < len(rows) else part
-        for k in range(len(means)):
-            inside = nearest == k
-            if inside.any() and 2 * inside.sum() <= len(rows):
-                key = inside.tobytes()
-                if key in ways or (known is not None and known(rows[inside], rows[~inside])):
-                    continue
-                a, b = looks[rows[inside]].mean(axis=0), looks[rows[~inside]].mean(axis=0)
-                cosine = float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-9))
-                ways[key] = rows[inside], rows[~inside], cosine
-    return list(ways.values())
-
-
-def shared_frames(place: Rows, overlaps: Rows, waived: set[tuple[int, int]]) -> NDArray[np.int64]:
-    """Count the pairs of tracks of every two characters that share a frame and are not waived."""
-    n = int(place.max()) + 1
-    counts = np.zeros((n, n), np.int64)
-    if waived:
-        overlaps = np.array([p for p in overlaps.tolist() if tuple(p) not in waived], np.int64)
-    a, b = place[overlaps.reshape(-1, 2)].T
-    known = (a >= 0) & (b >= 0)
-    np.add.at(counts, (a[known], b[known]), 1)
-    return np.asarray(counts + counts.T)
-
-
-def _between(
-    points: NDArray[np.floating],
-    state: State,
-    overlaps: Rows,
-    place: Rows,
-    strips: list[Strip],
-    most: int,
-) -> list[Question]:
-    """Ask whose tracks a smaller character's are, of those that are larger."""
-    n = len(strips)
-    shared = shared_frames(place, overlaps, state.waived)
-    told = evidence(points, [strip.tracks for strip in strips], shared)
-    likely = expit(told @ _WEIGHTS + _ODDS)
-    likely[_settled(state, place, n)] = 0
+    members = [np.flatnonzero(place == k) for k in range(len(numbers))]
+    everybody = Groups.of(points, facts, place)
+    shared = shared_frames(place, place, facts.overlaps, state.waived)
+    likely = likely_between(between(everybody, everybody, shared))
+    likely[_settled(state, place, len(numbers), skipped)] = 0
     # Who two names were given to is not asked about: they are two people.
-    named = np.array([bool(state.names.get(strip.character)) for strip in strips])
+    named = np.array([bool(state.names.get(number)) for number in numbers.tolist()])
     likely[np.outer(named, named)] = 0
-    sizes = np.array([len(strip.tracks) for strip in strips])
-    rank = np.lexsort((np.arange(n), -sizes)).argsort()
-    likely[rank[:, None] <= rank[None, :]] = 0  # only those before it, by size
-    # The likeliest of all, of whom at most one is right.
-    best = np.argsort(-likely, axis=1, kind="stable")[:, :CANDIDATES]
-    chance = np.take_along_axis(likely, best, axis=1)
-    settles = np.minimum(chance.sum(axis=1), 1.0) * sizes
-    asked = []
-    for k in np.argsort(-settles, kind="stable")[:most].tolist():
-        others = best[k][chance[k] > 0].tolist()
-        if others:
-            some = tuple(chance[k][chance[k] > 0].tolist())
-            candidates = tuple(strips[j] for j in others)
-            asked.append(Question(False, strips[k], candidates, some, float(settles[k])))
-    return asked
+    np.fill_diagonal(likely, 0)
+    doubts = may_be_one(likely, members, numbers)
+    checked = state.checked.copy()
+    for one, other in skipped:
+        checked[other[np.isin(state.owner[other], state.owner[one])]] = True
+    told = checked, state.compared
+    for k, found in may_be_two(points, facts, members, numbers, everybody, *told).items():
+        doubts[k] += found
+    chosen = [sorted(some, key=lambda doubt: -doubt.worth)[:CANDIDATES] for some in doubts]
+    worth = np.array([sum(doubt.worth for doubt in some) for some in chosen])
+    made: list[Question] = []
+    asked: set[tuple[int, int]] = set()  # nothing is asked twice, from both sides
+    for k in np.argsort(-worth, kind="stable").tolist():
+        me = int(numbers[k])
+        new = [doubt for doubt in chosen[k] if (doubt.character, me) not in asked]
+        if new and len(made) < most:
+            made.append(_question(me, members[k], new, facts))
+            asked |= {(me, doubt.character) for doubt in new if doubt.character != me}
+    return [_with_instead(points, facts, state, one, place, numbers, everybody) for one in made]
 
 
-def _inside(
-    looks: NDArray[np.floating], state: State, strip: Strip, quality: NDArray[np.floating]
-) -> list[Question]:
-    """Ask whether a character is two people."""
-    asked = []
-    ways = come_apart(looks, strip.tracks, lambda one, rest: _said_same(state, one, rest))
-    for one, rest, cosine in ways:
-        told = np.array([cosine, np.log(len(one)), np.log(len(rest))])
-        likely = float(expit(told @ _INSIDE + _ODDS_INSIDE))
-        parts = [Strip(strip.character, part, _spread(part, quality)) for part in (one, rest)]
-        settles = (1 - likely) * len(one)
-        asked.append(Question(True, parts[0], (parts[1],), (likely,), settles))
-    return sorted(asked, key=lambda q: -q.settles)[:1]
+def _question(number: int, rows: Rows, chosen: list[Doubt], facts: Facts) -> Question:
+    """Show somebody without the parts that are in doubt, and whom they are compared with."""
+    apart = [doubt.rows for doubt in chosen if doubt.character == number]
+    rest = np.setdiff1d(rows, np.concatenate([rows[:0], *apart]))
+    if not len(rest):  # all of it is in doubt: compare the first part with the others
+        first = max(apart, key=len)
+        rest = first
+        chosen = [doubt for doubt in chosen if doubt.rows is not first]
+    return Question(
+        Strip(number, rest, _spread(rest, facts.faces)),
+        tuple(Strip(d.character, d.rows, _spread(d.rows, facts.faces)) for d in chosen),
+        (None,) * len(chosen),
+        tuple(doubt.likely for doubt in chosen),
+        sum(doubt.settles for doubt in chosen),
+    )
 
 
-def _loosest(looks: NDArray[np.floating], strips: list[Strip]) -> list[Strip]:
-    """Return the characters with a track that is far from their mean: others do not come apart."""
-    worst = []
-    for strip in strips:
-        own = looks[strip.tracks]
-        mean = own.mean(axis=0)
-        norms = np.linalg.norm(own, axis=1) * np.linalg.norm(mean)
-        worst.append(float((own @ mean / np.maximum(norms, 1e-9)).min()))
-    return [strips[k] for k in np.argsort(worst, kind="stable")[:_LOOSEST].tolist()]
+def _with_instead(
+    points: NDArray[np.floating],
+    facts: Facts,
+    state: State,
+    question: Question,
+    place: Rows,
+    numbers: Rows,
+    everybody: Groups,
+) -> Question:
+    """Say of parts of somebody who else they are likeliest."""
+    me = question.one.character
+    within = [i for i, other in enumerate(question.others) if other.character == me]
+    if not within or len(numbers) < 2:
+        return question
+    parts = np.full(len(place), -1)
+    for k, i in enumerate(within):
+        parts[question.others[i].tracks] = k
+    shared = shared_frames(parts, place, facts.overlaps, state.waived)
+    likely = likely_between(between(Groups.of(points, facts, parts), everybody, shared))
+    likely[:, numbers == me] = -1
+    instead: list[Strip | None] = [None] * len(question.others)
+    for i, k in zip(within, likely.argmax(axis=1).tolist(), strict=True):
+        rows = np.flatnonzero(place == k)
+        instead[i] = Strip(int(numbers[k]), rows, _spread(rows, facts.faces))
+    return replace(question, instead=tuple(instead))
 
 
-def _said_same(state: State, one: Rows, rest: Rows) -> bool:
-    """Say whether a person said that tracks of both parts are one."""
-    return any(np.isin(one, rows).any() and np.isin(rest, rows).any() for rows in state.compared)
-
-
-def _settled(state: State, place: Rows, n: int) -> NDArray[np.bool_]:
-    """Return which pairs of characters a person said to be two people."""
+def _settled(state: State, place: Rows, n: int, skipped: Sequence[Pair]) -> NDArray[np.bool_]:
+    """Return which pairs of characters a person said to be two people, or skipped."""
     apart = np.zeros((n, n), bool)
-    for a, b in state.two_people():
-        apart[place[a[0]], place[b[0]]] = True
+    for a, b in [*state.two_people(), *skipped]:
+        if place[a[0]] >= 0 and place[b[0]] >= 0:
+            apart[place[a[0]], place[b[0]]] = True
     return np.asarray(apart | apart.T)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ Find = Callable[[Iterable[int]], Rows]
 
 #: Events that change the cast, and so can be undone.
 ACTIONS = (
-    "name", "background", "merge", "move", "not_face", "same", "different", "recluster",
+    "name", "background", "merge", "move", "not_face", "answer", "recluster",
 )  # fmt: skip
 
 
@@ -58,8 +59,10 @@ class State:
         Tracks that are one person, each array: a whole character as it was when something was put
         into it. (Less would tear it apart when clustered again: what is new to it may be far from
         all of the others.)
-    compared : list of arrays
-        Tracks that a person saw and called one.
+    compared : list of pairs of arrays
+        Tracks that a person saw side by side and called one.
+    checked : ndarray of bool, shape (n_tracks,)
+        Tracks of which a person said that they are where they belong.
     different : list of pairs of arrays
         Tracks that are two people.
     waived : set of pairs
@@ -71,7 +74,8 @@ class State:
     names: dict[int, str] = field(default_factory=dict)
     background: dict[int, bool] = field(default_factory=dict)
     same: list[Rows] = field(default_factory=list)
-    compared: list[Rows] = field(default_factory=list)
+    compared: list[tuple[Rows, Rows]] = field(default_factory=list)
+    checked: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     different: list[tuple[Rows, Rows]] = field(default_factory=list)
     waived: set[tuple[int, int]] = field(default_factory=set)
     # The character that a person last put each track in (-1: nobody said), and the characters of
@@ -88,6 +92,7 @@ class State:
         return cls(
             owner,
             np.zeros(len(owner), bool),
+            checked=np.zeros(len(owner), bool),
             _said=np.full(len(owner), -1),
             _next=int(owner.max(initial=0)) + 1,
         )
@@ -106,7 +111,8 @@ class State:
             owners = [_most(self.owner[rows]) for rows in groups]
             if None not in owners and owners[0] != owners[1]:
                 a, b = (r[self.owner[r] == o] for r, o in zip(groups, owners, strict=True))
-                yield a, b
+                if 2 * len(a) > len(groups[0]) and 2 * len(b) > len(groups[1]):
+                    yield a, b
 
     def apply(self, event: Event, find: Find) -> None:
         """Let one action happen."""
@@ -131,26 +137,40 @@ class State:
             if "name" in body:
                 self.names[kept] = body["name"]
             self.same.append(self.members(kept))
-            self.compared.append(np.concatenate(groups))
+            self.compared += pairwise(groups)
 
-    def _same(self, body: dict[str, Any], find: Find) -> None:
-        a, b = find(body["a"]), find(body["b"])
+    def _answer(self, body: dict[str, Any], find: Find) -> None:
+        one = find(body["one"])
+        same, different = ([find(rows) for rows in body[key]] for key in ("same", "different"))
         self._waive(body, find)
-        if len(a) and len(b):
-            kept = self._unite([b, a])  # who was asked about comes to whom they are
-            if kept is not None:
-                self.same.append(self.members(kept))
-            self.compared.append(np.concatenate([a, b]))
+        me = self._character(one, False)
+        if me is None:
+            return
+        for rows, instead in zip(different, map(find, body["instead"]), strict=True):
+            rows = np.setdiff1d(rows, one)
+            if not len(rows):
+                continue
+            self.different.append((one, rows))
+            together = rows[self.owner[rows] == me]
+            if len(together):
+                self._put(together, self._new())
+            if len(instead):
+                self._agree([instead, rows])
+                self.checked[rows] = True
+        for rows in same:
+            if len(rows):
+                inside = self.owner[rows] == me
+                self._agree([one, rows])
+                self.checked[rows[inside]] = True  # each of them was in doubt, not only the most
 
-    def _different(self, body: dict[str, Any], find: Find) -> None:
-        a = find(body["a"])
-        for other in body["b"]:
-            b = np.setdiff1d(find(other), a)
-            if len(a) and len(b):
-                self.different.append((a, b))
-                together = a[np.isin(self.owner[a], self.owner[b])]
-                if len(together):
-                    self._put(together, self._new())
+    def _agree(self, groups: list[Rows]) -> None:
+        """Make groups of tracks one character, because a person saw that they are one."""
+        seen = np.concatenate(groups)
+        grown = len(np.unique(self.owner[seen])) > 1
+        kept = self._unite(groups)
+        assert kept is not None
+        self.same.append(self.members(kept) if grown else seen)
+        self.compared += pairwise(groups)
 
     def _move(self, body: dict[str, Any], find: Find) -> None:
         tracks, away = find(body["tracks"]), find(body["away"])

@@ -27,7 +27,8 @@ def sentence(corrections: Corrections, event: Event) -> str:
         return f"marked {tracks} as {'not a face' if body['not_face'] else 'a face'}"
     if kind == "recluster":
         return "clustered again"
-    return "answered: the same person" if kind == "same" else "answered: different people"
+    same, others = len(body["same"]), len(body["different"])
+    return f"answered: {same} of {same + others} the same person"
 
 
 def _count(n: int, what: str) -> str:

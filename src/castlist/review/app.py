@@ -13,10 +13,11 @@ from jinja2 import Environment, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field
 
 from castlist._version import __version__
-from castlist.cast.corrections import Corrections, SharedFrame
+from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept
+from castlist.cast.waivers import SharedFrame
 from castlist.errors import CastlistError, InputError
 from castlist.report.parts import style, text_of
 from castlist.review import views
@@ -41,10 +42,11 @@ class Action(BaseModel):
     after: Annotated[int, Field(ge=0)]
     characters: list[Number] = Field(default_factory=list, max_length=10_000)
     tracks: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list)
-    others: list[Tracks] = Field(default_factory=list, max_length=20)
+    same: list[Tracks] = Field(default_factory=list, max_length=20)
+    different: list[Tracks] = Field(default_factory=list, max_length=20)
+    instead: list[Tracks | None] | None = Field(None, max_length=20)
     name: str | None = Field(None, max_length=1000)
     to: Number | None = None
-    same: Annotated[int, Field(ge=0)] | None = None
     yes: bool = True
     waive: bool = False
 
@@ -79,7 +81,7 @@ def make_app(corrections: Corrections, token: str, port: int, video: Path | None
     """
     app = FastAPI(title="castlist review", version=__version__, docs_url=None, redoc_url=None)
     job = Reclustering(corrections)
-    skipped: set[tuple[str, ...]] = set()
+    skipped: views.Skipped = []
 
     @app.middleware("http")
     async def headers(request: Request, call_next: Any) -> Response:
@@ -189,7 +191,10 @@ def make_app(corrections: Corrections, token: str, port: int, video: Path | None
         with corrections.lock:
             corrections.refresh()
             if action.kind == "skip":
-                skipped.add(tuple(action.tracks))
+                corrections.rows(action.tracks)  # refused here, not with the next question
+                for other in action.different:
+                    corrections.rows(other)
+                    skipped.append((action.tracks, other))
             elif action.after != corrections.version:
                 raise ChangedMeanwhile("the cast was changed elsewhere; look again")
             else:
@@ -255,7 +260,9 @@ def _act(corrections: Corrections, action: Action) -> None:
     elif action.kind == "not_face":
         corrections.not_face(action.tracks, action.yes)
     elif action.kind == "answer":
-        corrections.answer(action.tracks, action.others, action.same, waive=action.waive)
+        corrections.answer(
+            action.tracks, action.same, action.different, action.instead, waive=action.waive
+        )
     elif action.kind == "undo":
         corrections.undo()
     else:

@@ -10,6 +10,8 @@ const FACES = 6;
 let waiting = []; // questions, the first is shown
 let last = 0;
 let shown = ""; // which question is drawn
+let said = []; // of each of its others: SAME, OTHER, or INSTEAD of it who castlist thinks it is
+const [SAME, OTHER, INSTEAD] = ["true", "false", "mixed"]; // as aria-checked has it
 
 const body = el("div", { class: "question" });
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Questions" }, body);
@@ -18,11 +20,22 @@ function strip(one) {
   return el("span", { class: "faces" }, faces(one.tracks, FACES));
 }
 
+function caption(other) {
+  const where = other.inside ? "together now" : other.title;
+  return [el("b", {}, where), " ", el("small", {}, count(other.n_tracks, "track"))];
+}
+
+// One of several: a tick says that it is the same person, a second key that it is who it may be
+// instead.
 function candidate(other, i) {
-  return el("button", { type: "button", class: "candidate", "data-candidate": i, onclick: () => answer(i) },
-    strip(other),
-    el("span", { class: "who" }, el("kbd", { "aria-hidden": "true" }, String(i + 1)), " ",
-      el("b", {}, other.title), " ", el("small", {}, count(other.n_tracks, "track"))));
+  const key = el("kbd", { "aria-hidden": "true" }, String(i + 1));
+  const { instead } = other;
+  return el("button",
+    { type: "button", class: "candidate", role: "checkbox", "data-candidate": i, onclick: () => tick(i) },
+    strip(other), el("span", { class: "who" }, key, " ", caption(other)),
+    instead && el("span", { class: "instead" },
+      el("span", {}, "or ", el("b", {}, instead.title)),
+      el("span", { class: "faces" }, faces(instead.tracks, 3))));
 }
 
 function button(action, label, key, run, first = false) {
@@ -30,40 +43,52 @@ function button(action, label, key, run, first = false) {
     label, " ", el("kbd", { "aria-hidden": "true" }, key));
 }
 
-function answers(question, yes, no) {
+function answers(question) {
   const settles = count(Math.max(1, Math.round(question.settles)), "track");
+  const several = question.others.length > 1;
   return el("div", { class: "buttons answers" },
-    button("yes", yes, "Y", () => answer(0), true),
-    button("no", no, "N", () => answer(null)),
+    several ? button("done", "As ticked", "↵", asTicked, true) : null,
+    button("yes", several ? "All of them" : "Same person", "Y", () => answer(() => SAME), !several),
+    button("no", several ? "None of them" : "Different people", "N", () => answer(() => OTHER)),
     button("skip", "Skip", "S", skip),
     el("p", { class: "quiet settles" }, `The answer settles about ${settles}.`));
 }
 
-function apart(question) {
-  const [one, other] = [question.one, question.others[0]];
+function compare(question) {
+  const several = question.others.length > 1;
+  const [other] = question.others;
+  const hint = several ? "Tick those who are the same person as the one in the frame."
+    : other.inside ? "They are together now." : "They are apart now.";
   return [
     el("h2", {}, "Same person?"),
-    el("p", { class: "quiet" }, "Both are ", el("b", {}, one.title), " now."),
-    el("div", { class: "sides" },
-      el("figure", { class: "one" }, strip(one), el("figcaption", {}, count(one.n_tracks, "track"))),
-      el("figure", { class: "one", "data-candidate": 0 }, strip(other), el("figcaption", {}, count(other.n_tracks, "track"))),
-      answers(question, "One person", "Two people")),
+    el("p", { class: "quiet" }, hint),
+    el("div", { class: several ? "sides" : "sides two" },
+      el("figure", { class: "one" }, strip(question.one),
+        el("figcaption", {}, el("b", {}, question.one.title), " ", el("small", {}, count(question.one.n_tracks, "track")))),
+      several ? el("div", { class: "candidates" }, question.others.map(candidate))
+        : el("figure", { class: "one", "data-candidate": 0 }, strip(other), el("figcaption", {}, caption(other))),
+      answers(question)),
   ];
 }
 
-function compare(question) {
-  const [first, ...rest] = question.others.map(candidate);
-  first.classList.add("largest");
-  const several = rest.length > 0;
-  return [
-    el("h2", {}, "Same person?"),
-    el("p", { class: "quiet" }, several ? "Choose who it is, if it is one of them." : "Are these one person?"),
-    el("div", { class: "sides" },
-      el("figure", { class: "one" }, strip(question.one),
-        el("figcaption", {}, el("b", {}, question.one.title), " ", el("small", {}, count(question.one.n_tracks, "track")))),
-      el("div", { class: "candidates" }, first, several ? el("div", { class: "others" }, rest) : null),
-      answers(question, several ? `Same as ${question.others[0].title}` : "Same person", several ? "None of these" : "Different people")),
-  ];
+function tick(i) {
+  if (i >= said.length || acting()) return;
+  const next = { [SAME]: waiting[0].others[i].instead ? INSTEAD : OTHER, [INSTEAD]: OTHER, [OTHER]: SAME };
+  said[i] = next[said[i]];
+  showTicks();
+}
+
+function showTicks() {
+  for (const one of body.querySelectorAll("button.candidate")) {
+    one.setAttribute("aria-checked", said[Number(one.dataset.candidate)]);
+  }
+}
+
+// Enter on a button is that button's.
+function asTicked() {
+  const focused = document.activeElement?.closest?.(".answers button");
+  if (focused && focused.dataset.action !== "done") focused.click();
+  else if ((waiting[0]?.others.length ?? 0) > 1) answer((i) => said[i]);
 }
 
 function draw() {
@@ -80,7 +105,9 @@ function draw() {
       el("p", {}, el("a", { href: "#/" }, "See the cast.")));
     return;
   }
-  body.replaceChildren(...(question.mixed ? apart(question) : compare(question)));
+  said = question.others.map((other) => (other.inside ? SAME : OTHER));
+  body.replaceChildren(...compare(question));
+  showTicks();
   if (again) body.querySelector(`[data-action="${again}"]`)?.focus({ preventScroll: true });
   ahead(waiting[1]);
 }
@@ -95,17 +122,16 @@ function ahead(question) {
   }
 }
 
-function answer(same) {
+// what: says of each of the others, by number, who it is.
+function answer(what) {
   const question = waiting[0];
-  if (!question || (same !== null && same >= question.others.length)) return;
-  const others = question.others.map((other) => other.tracks.map((track) => track.id));
-  act({ kind: "answer", after: last, tracks: question.one.ids, others, same }, said(question, same));
-}
-
-function said(question, same) {
-  if (question.mixed) return same === null ? "They are two characters now." : "They stay one character.";
-  if (same === null) return "None of these.";
-  return `${question.one.title} is the same person as ${question.others[same].title}.`;
+  if (!question) return;
+  const yes = question.others.filter((_, i) => what(i) === SAME);
+  const no = question.others.filter((_, i) => what(i) !== SAME);
+  const tracks = (some) => some.map((other) => other.ids);
+  const instead = no.map((other) => (what(question.others.indexOf(other)) === INSTEAD ? other.instead.ids : null));
+  const action = { kind: "answer", after: last, tracks: question.one.ids, same: tracks(yes), different: tracks(no), instead };
+  act(action, `${yes.length} of ${question.others.length} are the same person.`);
 }
 
 async function skip() {
@@ -114,7 +140,8 @@ async function skip() {
   waiting = waiting.slice(1);
   if (waiting.length) draw();
   try {
-    await post("/api/actions", { kind: "skip", after: last, tracks: question.key });
+    const different = question.others.map((other) => other.ids);
+    await post("/api/actions", { kind: "skip", after: last, tracks: question.one.ids, different });
     if (waiting.length < 2) questions.draw(await questions.load());
   } catch (error) {
     complain(error);
@@ -132,9 +159,10 @@ export const questions = {
     draw();
   },
   keys: {
-    y: ["Y", "the same person as the first", () => answer(0)],
-    n: ["N", "none of these, or two people", () => answer(null)],
+    Enter: ["Enter", "the same person are those ticked", asTicked],
+    y: ["Y", "all of them are the same person", () => answer(() => SAME)],
+    n: ["N", "none of them is", () => answer(() => OTHER)],
     s: ["S", "skip", skip],
-    ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((i) => [String(i), [String(i), `the same person as number ${i}`, () => answer(i - 1)]])),
+    ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `tick number ${i + 1}, or not; or who it is instead`, () => tick(i)]])),
   },
 };

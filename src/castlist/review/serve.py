@@ -7,7 +7,7 @@ import socket
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Timer
 
 import uvicorn
 
@@ -15,15 +15,15 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import find_video
 from castlist.errors import InputError
 from castlist.review.app import make_app
-from castlist.review.views import questions_view
+from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
 
 
 def _warm(corrections: Corrections) -> None:
-    """Have compiled code loaded before the first question is asked for."""
-    with corrections.lock:
-        questions_view(corrections, set(), 1)
+    """Have everything loaded and compiled before it is asked for."""
+    cast_view(corrections)
+    questions_view(corrections, [], 1)
 
 
 def serve(
@@ -59,7 +59,7 @@ def serve(
     token = secrets.token_urlsafe(24)
     app = make_app(corrections, token, port, video or find_video(corrections.scanned))
     address = f"http://{ADDRESS}:{port}/?token={token}"
-    Thread(target=_warm, args=[corrections], daemon=True).start()
+    _warm(corrections)
     tell(address)
     if browser:
         Timer(0.5, webbrowser.open, [address]).start()

@@ -14,6 +14,8 @@ from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
 from castlist.report.page import MERGE, appearances
 
+#: Ids of tracks that are not to be compared now.
+Skipped = list[tuple[list[str], list[str]]]
 #: Faces of a character on the page of all.
 _FACES = 5
 
@@ -68,18 +70,18 @@ def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
     }
 
 
-def questions_view(
-    corrections: Corrections, skipped: set[tuple[str, ...]], most: int
-) -> dict[str, Any]:
+def questions_view(corrections: Corrections, skipped: Skipped, most: int) -> dict[str, Any]:
     """Return the best questions that were not skipped."""
-    tracks = corrections.tracks
-    asked = questions(
-        corrections.points, corrections.looks, corrections.state, corrections.overlaps,
-        tracks.face_counts.astype(float), most + len(skipped),
-    )  # fmt: skip
-    views = [_question(corrections, one) for one in asked]
-    kept = [view for view in views if tuple(view["key"]) not in skipped]
-    return {"last": corrections.version, "questions": kept[:most]}
+    pairs = [
+        (corrections.rows(one), corrections.rows(other))
+        for one, other in skipped
+        if all(map(corrections.has_track, (*one, *other)))  # not so after another scan
+    ]
+    asked = questions(corrections.points, corrections.facts, corrections.state, most, pairs)
+    return {
+        "last": corrections.version,
+        "questions": [_question(corrections, one) for one in asked],
+    }
 
 
 def history_view(corrections: Corrections) -> dict[str, Any]:
@@ -163,28 +165,28 @@ def _fit(points: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(points @ mean / np.maximum(norms, 1e-9), np.float64)
 
 
-def _strip(corrections: Corrections, strip: Strip) -> dict[str, Any]:
+def _strip(corrections: Corrections, strip: Strip, whole: bool) -> dict[str, Any]:
+    """Show a strip; an answer speaks of all of its tracks, or of those that are shown."""
     one = corrections.character(strip.character)
+    rows = strip.tracks if whole else strip.shown
     return {
-        "character": one.number,
         "title": one.title,
-        "name": one.name,
         "n_tracks": len(strip.tracks),
         "tracks": [_track(corrections, row) for row in strip.shown.tolist()],
+        "ids": [str(corrections.tracks.ids[row]) for row in rows.tolist()],
     }
 
 
 def _question(corrections: Corrections, question: Question) -> dict[str, Any]:
-    one = _strip(corrections, question.one)
-    if question.mixed:  # all of it goes if the answer is no
-        ids = [str(corrections.tracks.ids[row]) for row in question.one.tracks]
-    else:
-        ids = [track["id"] for track in one["tracks"]]
-    others = [_strip(corrections, strip) for strip in question.others]
+    one = question.one
+    others = []
+    for other, instead in zip(question.others, question.instead, strict=True):
+        inside = other.character == one.character  # then all of it goes, or stays
+        others.append({**_strip(corrections, other, inside), "inside": inside})
+        others[-1]["instead"] = _strip(corrections, instead, whole=False) if instead else None
+    view = _strip(corrections, one, whole=False)
     return {
-        "mixed": question.mixed,
-        "one": {**one, "ids": ids},
+        "one": view,
         "others": others,
         "settles": round(question.settles, 2),
-        "key": [ids[0], *(other["tracks"][0]["id"] for other in others)],
     }

@@ -1,0 +1,223 @@
+"""What speaks for two characters, or two parts of one, being one person; and how likely that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from castlist.tracks import TrackSet
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Weights of the evidence, in its order, and where it begins. Fitted on recast validation
+# (benchmarks/bench_review.py --fit).
+_BETWEEN = np.array([5.753, 8.991, -1.73, 0.039, -2.851, 0.598, -0.79, 1.288])
+_ODDS_BETWEEN = -10.359
+_INSIDE = np.array([20.968, -0.883, 14.77, -7.601, -0.81, -0.062, 1.431])
+_ODDS_INSIDE = -23.104
+#: Tracks are near in time if they begin in the same, or neighbouring, stretches of so many seconds.
+_STRETCH = 30.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of tracks beside their embeddings, whoever they are.
+
+    Attributes
+    ----------
+    looks : ndarray of shape (n_tracks, dim)
+        Mean features of unit length: embeddings of tracks that were clustered together are alike,
+        and say less of whether they should have been.
+    overlaps : ndarray of shape (m, 2)
+        Tracks that share a frame.
+    faces : ndarray of shape (n_tracks,)
+        How many faces each has.
+    large : ndarray of shape (n_tracks,)
+        The logarithm of how wide its faces are, to the usual in this video.
+    stretch : ndarray of shape (n_tracks,)
+        In which stretch of time it begins; those of two videos are never neighbours.
+    """
+
+    looks: NDArray[np.float32]
+    overlaps: Rows
+    faces: Floats
+    large: Floats
+    stretch: Rows
+
+    @classmethod
+    def of(cls, tracks: TrackSet) -> Facts:
+        """Read them off tracks."""
+        if not len(tracks):
+            nothing = np.empty(0)
+            none = np.empty(0, np.int64)
+            return cls(np.empty((0, 0), np.float32), none.reshape(0, 2), nothing, nothing, none)
+        means = tracks.mean_features()
+        looks = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+        first = tracks.offsets[:-1]
+        wide = np.add.reduceat(np.nan_to_num(tracks.box[:, 2]), first) / tracks.face_counts
+        large = np.log(np.maximum(wide, 1.0))
+        stretch = np.floor(np.nan_to_num(tracks.time[first]) / _STRETCH).astype(np.int64)
+        stretch += tracks.video * (int(stretch.max()) + 2)
+        return cls(
+            np.asarray(looks, np.float32), tracks.overlaps(), tracks.face_counts.astype(float),
+            large - np.median(large), stretch,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is known of groups of tracks: characters, or parts of one.
+
+    Attributes
+    ----------
+    towards, looks : ndarray of shape (n, dim)
+        Their mean embeddings and features, of unit length.
+    sizes : ndarray of shape (n,)
+        How many tracks they have.
+    faces, large : ndarray of shape (n,)
+        How many faces their tracks have, as a logarithm, and how large those are, on average.
+    seen : ndarray of shape (n, n_stretches)
+        How many of their tracks begin in each stretch of time.
+    """
+
+    towards: Floats
+    looks: Floats
+    sizes: Rows
+    faces: Floats
+    large: Floats
+    seen: Floats
+
+    @classmethod
+    def of(cls, points: NDArray[np.floating], facts: Facts, place: Rows) -> Groups:
+        """Group tracks by their place; -1 is in none."""
+        rows = np.flatnonzero(place >= 0)
+        place = place[rows]
+        sizes = np.bincount(place)
+        seen = np.zeros((len(sizes), int(facts.stretch.max(initial=0)) + 1))
+        np.add.at(seen, (place, facts.stretch[rows]), 1)
+        order = rows[np.argsort(place, kind="stable")]
+        first = np.cumsum(sizes) - sizes
+        means = [
+            _unit(np.add.reduceat(x[order].astype(float), first)) for x in (points, facts.looks)
+        ]
+        faces = np.bincount(place, np.log(facts.faces[rows])) / sizes
+        large = np.bincount(place, facts.large[rows]) / sizes
+        return cls(means[0], means[1], sizes, faces, large, seen)
+
+
+def between(a: Groups, b: Groups, shared: Rows) -> Floats:
+    """Return what speaks for every one of some groups and of others being one person.
+
+    Parameters
+    ----------
+    a, b : Groups
+        Of n and of m groups.
+    shared : ndarray of shape (n, m)
+        How many pairs of their tracks share a frame.
+
+    Returns
+    -------
+    ndarray of shape (n, m, 8)
+        The cosines of their mean embeddings and mean features; of the smaller and of the larger,
+        the logarithm of how many tracks it has; of one plus the pairs that share a frame; of the
+        smaller's tracks, how many faces they have and how large those are; and how many tracks of
+        the larger are near in time.
+    """
+    logs = np.log(a.sizes), np.log(b.sizes)
+    smaller = a.sizes[:, None] <= b.sizes[None, :]  # whether it is the first of the two
+    near = a.seen @ np.log1p(_around(b.seen)).T / a.sizes[:, None]
+    back = b.seen @ np.log1p(_around(a.seen)).T / b.sizes[:, None]
+    return np.stack(
+        [
+            a.towards @ b.towards.T, a.looks @ b.looks.T,
+            np.minimum.outer(*logs), np.maximum.outer(*logs), np.log1p(shared),
+            np.where(smaller, a.faces[:, None], b.faces[None, :]),
+            np.where(smaller, a.large[:, None], b.large[None, :]),
+            np.where(smaller, near, back.T),
+        ],
+        axis=-1,
+    )  # fmt: skip
+
+
+def inside(
+    points: NDArray[np.floating], facts: Facts, rows: Rows, parts: NDArray[np.bool_],
+    others: Sequence[Floats],
+) -> Floats:  # fmt: skip
+    """Return what speaks for parts of a character and the rest of it being one person.
+
+    Parameters
+    ----------
+    points, facts
+        As of :func:`between`.
+    rows : ndarray of int
+        The tracks of the character.
+    parts : ndarray of bool, shape (m, n_rows)
+        Which of them are in each part.
+    others : sequence of two ndarrays
+        The mean embeddings and features of all other characters, of unit length.
+
+    Returns
+    -------
+    ndarray of shape (m, 7)
+        The cosines of the part's and the rest's mean embeddings, and of the part's and the
+        nearest other character's; the same of features; the logarithms of how many tracks the part
+        and the rest have; and how many tracks of the rest are near in time.
+    """
+    member = parts.astype(float)
+    sizes = parts.sum(axis=1)
+    told = []
+    for x, elsewhere in zip((points, facts.looks), others, strict=True):
+        sums = member @ x[rows]
+        one, rest = _unit(sums), _unit(x[rows].sum(axis=0) - sums)
+        told += [(one * rest).sum(axis=1), (one @ elsewhere.T).max(axis=1, initial=-1)]
+    stretches, code = np.unique(facts.stretch[rows], return_inverse=True)
+    seen = np.zeros((len(rows), int(np.ptp(stretches)) + 1))
+    seen[np.arange(len(rows)), (stretches - stretches[0])[code]] = 1
+    of_part = member @ seen
+    of_rest = seen.sum(axis=0) - of_part
+    near = (of_part * np.log1p(_around(of_rest))).sum(axis=1) / sizes
+    return np.column_stack([*told, np.log(sizes), np.log(len(rows) - sizes), near])
+
+
+def likely_between(evidence: Floats) -> Floats:
+    """Say how likely two characters are one person."""
+    return np.asarray(expit(evidence @ _BETWEEN + _ODDS_BETWEEN))
+
+
+def likely_inside(evidence: Floats) -> Floats:
+    """Say how likely a part of a character is the same person as the rest."""
+    return np.asarray(expit(evidence @ _INSIDE + _ODDS_INSIDE))
+
+
+def shared_frames(
+    a: Rows, b: Rows, overlaps: Rows, waived: set[tuple[int, int]]
+) -> NDArray[np.int64]:
+    """Count the pairs of tracks of every two groups that share a frame and are not waived.
+
+    ``a`` and ``b`` are the places of all tracks in the groups of each side.
+    """
+    if waived:
+        overlaps = np.array([p for p in overlaps.tolist() if tuple(p) not in waived], np.int64)
+    counts = np.zeros((int(a.max()) + 1, int(b.max()) + 1), np.int64)
+    one, other = overlaps.reshape(-1, 2).T
+    for i, j in ((one, other), (other, one)):
+        known = (a[i] >= 0) & (b[j] >= 0)
+        np.add.at(counts, (a[i[known]], b[j[known]]), 1)
+    return counts
+
+
+def _around(seen: Floats) -> Floats:
+    """Add the neighbouring stretches of time to each."""
+    around = seen.copy()
+    around[:, 1:] += seen[:, :-1]
+    around[:, :-1] += seen[:, 1:]
+    return around
+
+
+def _unit(x: Floats) -> Floats:
+    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-9))

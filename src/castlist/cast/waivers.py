@@ -1,0 +1,59 @@
+"""Tracks that share a frame: two people, unless a person waives that."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import InputError
+from castlist.tracks import TrackSet
+
+Rows = NDArray[np.int64]
+
+
+class SharedFrame(InputError):
+    """Two tracks that share a frame were said to be one person, and nobody waived that.
+
+    Attributes
+    ----------
+    pairs : list of (str, str)
+        Ids of the tracks.
+    seconds : float
+        When the first of them are seen together.
+    """
+
+    def __init__(self, pairs: list[tuple[str, str]], seconds: float) -> None:
+        self.pairs = pairs
+        self.seconds = seconds
+        super().__init__(
+            f"{len(pairs)} pairs of these tracks share a frame, the first at {seconds:.1f} s: "
+            "two faces at once are two people. If it is a mirror, a split screen or a photograph, "
+            "waive that (--waive)"
+        )
+
+
+def pairs_between(
+    groups: list[Rows], overlaps: Rows, waived: set[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the tracks of two groups that share a frame, and are not waived yet."""
+    group = np.full(int(overlaps.max(initial=-1)) + 1, -1)
+    for i, rows in enumerate(groups):
+        group[rows[rows < len(group)]] = i
+    a, b = group[overlaps].T
+    pairs = overlaps[(a >= 0) & (b >= 0) & (a != b)].tolist()
+    return [(i, j) for i, j in pairs if (i, j) not in waived]
+
+
+def refusal(tracks: TrackSet, pairs: list[tuple[int, int]]) -> SharedFrame:
+    """Say which tracks share a frame, those first that do so first."""
+    seconds, first = min((_together_at(tracks, *pair), pair) for pair in pairs)
+    ids = tracks.ids
+    ordered = [first, *(pair for pair in pairs if pair != first)]
+    return SharedFrame([(str(ids[i]), str(ids[j])) for i, j in ordered], seconds)
+
+
+def _together_at(tracks: TrackSet, i: int, j: int) -> float:
+    """Say when two tracks share a frame first, in seconds."""
+    faces, others = (slice(tracks.offsets[row], tracks.offsets[row + 1]) for row in (i, j))
+    shared = np.isin(tracks.frame[faces], tracks.frame[others])
+    return float(tracks.time[faces][shared].min())

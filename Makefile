@@ -40,7 +40,7 @@ bench-scan: $(READY)
 
 SHARED ?= ../shared/data
 bench-review: $(READY)
-	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data
+	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
 	$(BIN)/python benchmarks/bench_review.py study-data
 
 study: $(READY)

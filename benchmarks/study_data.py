@@ -2,8 +2,8 @@
 
 SHARED holds ``authors`` and ``faces``. WORK gets the photographs and, described by SFace: LFW's
 training and validation people, YouTube Faces, the 12 recast episodes, and for validation the BBT
-episodes recast with other people (and for `bench_review.py --fit`, BUFFY's too, and BBT's once
-more). What is there already is not made again.
+episodes recast with other people. ``--for review`` makes only the recast episodes, and more of them
+for validation: BUFFY's too, and BBT's once more. What is there already is not made again.
 """
 
 from __future__ import annotations
@@ -96,16 +96,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shared", type=Path)
     parser.add_argument("work", type=Path)
+    parser.add_argument("--for", dest="purpose", choices=["study", "review"], default="study")
     given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
-    recast_part(given.shared, given.work, "recast_val")
-    describe_lfw(given.shared / "faces", given.work)
-    describe_ytf(given.shared / "faces", given.work)
-    recast_part(given.shared, given.work, "recast")
-    for name in REVIEW:
-        recast_part(given.shared, given.work, f"review_val/{name}")
+    shared, work = given.shared, given.work
+    work.mkdir(parents=True, exist_ok=True)
+    recast_part(shared, work, "recast_val")
+    recast_part(shared, work, "recast")
+    if given.purpose == "review":
+        for name in REVIEW:
+            recast_part(shared, work, f"review_val/{name}")
+        return
+    describe_lfw(shared / "faces", work)
+    describe_ytf(shared / "faces", work)
     # Another base CNN, for the ablation; its weights are for research only, and castlist says so.
-    describe_lfw(given.shared / "faces", given.work, "mbf_", "--describer", "arcface-mbf")
+    describe_lfw(shared / "faces", work, "mbf_", "--describer", "arcface-mbf")
 
 
 if __name__ == "__main__":

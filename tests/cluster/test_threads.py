@@ -33,8 +33,10 @@ def test_leaving_early_leaves_the_rest_undone():
 
 
 CODE = """
+import signal
 import numpy as np
 from castlist import complete_linkage
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind
 points = np.random.default_rng(0).normal(size=({n}, 64)).astype(np.float32)
 complete_linkage(points[:200], 100.0)
 print("ready", flush=True)

@@ -117,11 +117,11 @@ def test_timelines_are_where_the_faces_are(cast):
 
 def test_neighbours_merge():
     tracks = tracks_at((30, 34), (0, 10), (2, 5), (12, 20), (20.5, 21))
-    assert appearances(tracks, np.array([0, 1, 2, 3, 4]), gap=2.0) == [
+    assert appearances(Cast(tracks, (), 100.0), np.array([0, 1, 2, 3, 4]), gap=2.0) == [
         Appearance(0, 21, 4),
         Appearance(30, 34, 1),
     ]
-    assert appearances(tracks, np.array([1, 3]), gap=1.9) == [
+    assert appearances(Cast(tracks, (), 100.0), np.array([1, 3]), gap=1.9) == [
         Appearance(0, 10, 1),
         Appearance(12, 20, 1),
     ]

@@ -43,7 +43,7 @@ def characters(server):
 # Who may come in
 
 
-@pytest.mark.parametrize("path", ["/", "/api/cast", "/video", "/faces/0000/0", "/js/main.js"])
+@pytest.mark.parametrize("path", ["/", "/api/cast", "/video/0", "/faces/0000/0", "/js/main.js"])
 @pytest.mark.parametrize("token", [None, "wrong", "x" * 5000])
 def test_nothing_without_the_token(server, path, token):
     assert server.ask(path, token=token)[0] == 403
@@ -134,11 +134,12 @@ def test_faces_and_where_they_are(server):
 
 def test_the_video_comes_in_parts(server, home):
     film = home.with_name("film.mp4").read_bytes()
-    status, headers, content = server.ask("/video", Range="bytes=100-199")
+    status, headers, content = server.ask("/video/0", Range="bytes=100-199")
     assert (status, content) == (206, film[100:200])
     assert headers["content-range"] == f"bytes 100-199/{len(film)}"
-    assert server.ask("/video", Range=f"bytes={len(film) + 5}-")[0] == 416
-    assert server.ask("/video")[2] == film
+    assert server.ask("/video/0", Range=f"bytes={len(film) + 5}-")[0] == 416
+    assert server.ask("/video/0")[2] == film
+    assert server.ask("/video/1")[0] == 404
 
 
 # What it is told

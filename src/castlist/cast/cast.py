@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +77,20 @@ class Cast:
     characters : tuple of Character
         By screen time, background characters last.
     duration : float
-        Seconds of video.
+        Seconds of video; of several, all together.
+    starts : tuple of float
+        When each of several videos begins, if they are seen one after another.
     """
 
     tracks: TrackSet
     characters: tuple[Character, ...]
     duration: float
+    starts: tuple[float, ...] = (0.0,)
+
+    @cached_property
+    def time(self) -> NDArray[np.float64]:
+        """When each face is seen, of several videos one after another."""
+        return timeline(self.tracks, self.starts)
 
     def labels(self) -> NDArray[np.int64]:
         """Return the character of each track, by its place in ``characters``."""
@@ -98,6 +108,7 @@ def make_cast(
     pause: float = 0.2,
     typical: float = 0.0,
     said: State | None = None,
+    starts: Sequence[float] = (0.0,),
 ) -> Cast:
     """Make characters of clusters.
 
@@ -117,6 +128,8 @@ def make_cast(
         Squared distance of two tracks of one person, where no character here has two.
     said : State, optional
         Names and what is background, by label; labels are then the numbers of characters.
+    starts : sequence of float
+        When each of several videos begins, if they are seen one after another.
     """
     seconds = seconds_of_tracks(tracks, pause)
     kept = labels >= 0
@@ -131,7 +144,7 @@ def make_cast(
         names, marked = said.names, said.background
         for k, cluster in enumerate(clusters.tolist()):
             background[k] = marked.get(cluster, background[k] and not names.get(cluster))
-    begins = tracks.time[tracks.offsets[:-1]]
+    begins = timeline(tracks, starts)[tracks.offsets[:-1]]
     first = np.array([begins[labels == c].min() for c in clusters])
     order = np.lexsort((first, -total, background))
     characters = []
@@ -146,7 +159,13 @@ def make_cast(
                 bool(names.get(cluster)) or marked.get(cluster, False),
             )
         )  # fmt: skip
-    return Cast(tracks, tuple(characters), duration)
+    return Cast(tracks, tuple(characters), duration, tuple(starts))
+
+
+def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
+    """Return when each face is seen, if the videos begin so."""
+    begins = np.asarray(starts, float)[tracks.video] if len(starts) > 1 else np.zeros(len(tracks))
+    return np.asarray(tracks.time + begins[tracks.track_of_face])
 
 
 def seconds_of_tracks(tracks: TrackSet, pause: float) -> NDArray[np.float64]:

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from castlist.cast.anchors import Anchor
 from castlist.cast.cast import Cast, Character, make_cast
 from castlist.cast.evidence import Facts
-from castlist.cast.folder import CAST, CORRECTIONS, FACES, Scanned, read_scanned
+from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
 from castlist.cast.log import Event, Log
 from castlist.cast.memory import Memory
 from castlist.cast.replay import State, live_events
 from castlist.errors import InputError
-from castlist.video.parts import picture_counts
 
 _A_SCAN = 1_000_000  # more than anybody says
 
@@ -60,7 +59,7 @@ class Corrected:
         self._cast: Cast | None = None
         self.facts = Facts.of(self.tracks)
         self.overlaps = self.facts.overlaps
-        self.pictures = picture_counts(self.folder / FACES)
+        self.pictures = self.scanned.picture_counts()
         self._replay([])
         self.refresh()
 
@@ -110,7 +109,7 @@ class Corrected:
                 labels = np.where(state.not_face, -1, state.owner)
                 self._cast = make_cast(
                     self.tracks, labels, self.points, scanned.duration, scanned.pause,
-                    scanned.threshold / 2, state,
+                    scanned.threshold / 2, state, scanned.starts.tolist(),
                 )  # fmt: skip
                 self._by_number = {one.number: one for one in self._cast.characters}
             return self._cast
@@ -182,14 +181,19 @@ class Corrected:
                 kept = self.log.clustering(event.body["clustering"])
                 if kept is not None and kept[0] == self.scanned.basis:
                     labels, self.points = kept[1], kept[2]
-                else:
+                elif event.body["clustering"] not in self.scanned.run.get("taken", []):
                     self._void.add(event.body["clustering"])
+        self.clustered = labels  # what the log is applied to
         self.state = self.state_on(labels)
         self._cast = None
 
     def state_on(self, labels: NDArray[np.int64]) -> State:
         """Apply all that holds to a clustering."""
-        state = State.of(labels)
+        run = self.scanned.run
+        new = np.setdiff1d(labels, self.scanned.labels).tolist()  # of another clustering
+        taken = frozenset([*run.get("made", []), *new])
+        # Of a joined cast, that of when it was joined: one more video changes nobody's number.
+        state = State.of(labels, run.get("first"), taken)
         for event in self.live:
             state.apply(event, self._find)
         return state

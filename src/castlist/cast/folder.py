@@ -16,9 +16,12 @@ from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
+from castlist.video.parts import picture_counts, pictures_of
 
 TRACKS, CAST, REPORT, RUN = "tracks.parquet", "cast.json", "report.html", "run.json"
 POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
+#: Of a cast of several videos: a folder a video, and what tells its name from a track's.
+EPISODES, OF = "episodes", ":"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Scanned:
     threshold : float
         τ.
     duration, pause : float
-        Seconds of video, and between two looks at it.
+        Seconds of video, all together, and between two looks at it.
     run : dict
         What ``run.json`` says.
     """
@@ -52,26 +55,63 @@ class Scanned:
     pause: float
     run: dict[str, Any]
 
+    @property
+    def films(self) -> list[dict[str, Any]]:
+        """What is known of each video."""
+        return list(self.run["videos"] if "videos" in self.run else [self.run.get("video", {})])
+
+    @property
+    def joined(self) -> bool:
+        """Whether it is a cast of several videos."""
+        return "videos" in self.run
+
+    @cached_property
+    def starts(self) -> NDArray[np.float64]:
+        """When each video begins, if they are seen one after another."""
+        lengths = [float(film.get("duration", 0.0)) for film in self.films]
+        return np.concatenate([[0.0], np.cumsum(lengths)])[:-1]
+
+    def pictures(self, track: str) -> list[Path]:
+        """Find the pictures of a track's faces, best first."""
+        episode, _, own = track.rpartition(OF) if self.joined else ("", "", track)
+        home = self.folder / EPISODES / episode if episode else self.folder
+        return pictures_of(home / FACES, own)
+
+    def picture_counts(self) -> dict[str, int]:
+        """Count the pictures of every track that has some."""
+        if not self.joined:
+            return picture_counts(self.folder / FACES)
+        return {
+            f"{film['episode']}{OF}{track}": n
+            for film in self.films
+            for track, n in picture_counts(self.folder / EPISODES / film["episode"] / FACES).items()
+        }
+
     @cached_property
     def scan_print(self) -> str:
         """Tell these tracks from those of another scan."""
+        if self.joined:  # one more video does not change what the others' tracks are
+            return str(self.run["print"])
         tracks = self.tracks
         parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
-        return _digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
+        return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
 
     @cached_property
     def basis(self) -> str:
         """Tell this clustering of these tracks from another."""
-        return _digest(self.scan_print.encode(), self.labels.tobytes())
+        return digest(self.scan_print.encode(), self.labels.tobytes())
 
 
 def read_scanned(folder: str | Path) -> Scanned:
-    """Read a cast's folder."""
+    """Read a cast's folder, of one video or of several."""
     from castlist.cast.cast import load_cast
+    from castlist.cast.joined import read_joined
 
     folder = Path(folder)
     if not (folder / CAST).is_file():
         raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
+    if (folder / EPISODES).is_dir():
+        return read_joined(folder)
     tracks = read_tracks(folder / TRACKS)
     cast = load_cast(folder / CAST, tracks)
     labels = np.full(len(tracks), -1)
@@ -97,9 +137,9 @@ def write_points(folder: Path, points: NDArray[np.float32]) -> None:
         np.save(file, points, allow_pickle=False)
 
 
-def find_video(scanned: Scanned) -> Path | None:
-    """Find the video of a cast: where it was, or beside the folder."""
-    video = scanned.run.get("video", {})
+def find_video(scanned: Scanned, film: int = 0) -> Path | None:
+    """Find a video of a cast: where it was, or beside the folder."""
+    video = scanned.films[film]
     places = [
         scanned.folder / str(video.get("path", "")),
         scanned.folder.parent / str(video.get("name", "")),
@@ -107,8 +147,9 @@ def find_video(scanned: Scanned) -> Path | None:
     return next((path.resolve() for path in places if path.is_file()), None)
 
 
-def _digest(*parts: bytes) -> str:
-    digest = hashlib.sha256()
+def digest(*parts: bytes) -> str:
+    """Return a short print of some bytes."""
+    made = hashlib.sha256()
     for part in parts:
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.hexdigest()[:16]
+        made.update(len(part).to_bytes(8, "little") + part)
+    return made.hexdigest()[:16]

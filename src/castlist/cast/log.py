@@ -129,9 +129,16 @@ class Log:
             return 0
         return int(self._read("SELECT max(number) FROM events")[0][0] or 0)
 
-    def append(self, kind: str, body: dict[str, Any], after: int, who: str | None = None) -> Event:
+    def append(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        after: int,
+        who: str | None = None,
+        at: float | None = None,
+    ) -> Event:
         """Say something, having seen all events up to ``after``."""
-        at, who = time.time(), _user() if who is None else who
+        at, who = time.time() if at is None else at, _user() if who is None else who
         with self._writing() as db:
             last = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
             if last != after:

@@ -96,10 +96,12 @@ def questions(
     everybody = Groups.of(points, facts, place)
     shared = shared_frames(place, place, facts.overlaps, state.waived)
     likely = likely_between(between(everybody, everybody, shared))
+    # Who two names were given to is not asked about: they are two people. Who has one name in two
+    # videos is: it was given to both.
+    names = np.array([state.names.get(number, "") for number in numbers.tolist()], np.str_)
+    both = np.outer(names != "", names != "")
+    likely[both] = np.where((names[:, None] == names[None, :])[both], likely[both].clip(0.9), 0)
     likely[_settled(state, place, len(numbers), skipped)] = 0
-    # Who two names were given to is not asked about: they are two people.
-    named = np.array([bool(state.names.get(number)) for number in numbers.tolist()])
-    likely[np.outer(named, named)] = 0
     np.fill_diagonal(likely, 0)
     doubts = may_be_one(likely, members, numbers)
     checked = state.checked.copy()

@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.balls import Balls
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.replay import State
+from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
+from castlist.errors import InputError
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
@@ -84,8 +87,10 @@ def propose(
         kept = [number for number, name in state.names.items() if name]
     if not len(face):
         return Proposal(owner, points, (), {}, after, scanned.basis)
+    if tuned and scanned.joined:
+        raise InputError("a cast of several videos is not fine-tuned; its videos are")
     if tuned:
-        start = _model(corrections)
+        start = model_of(corrections)
         chosen = tracks[face]
         to = np.full(len(tracks), -1)
         to[face] = np.arange(len(face))
@@ -94,14 +99,22 @@ def propose(
         points[face] = embed_tracks(chosen, model)
     asked = scanned.run.get("settings", {})
     wanted = asked.get("characters")
-    made = cluster_points(
-        points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
-        at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
-        must_link=np.searchsorted(face, must), cannot_link=np.searchsorted(face, cannot),
-        progress=progress,
-    )  # fmt: skip
+    links = {
+        "must_link": np.searchsorted(face, must),
+        "cannot_link": np.searchsorted(face, cannot),
+    }
+    if scanned.joined:
+        # Of several videos, characters are put together, and not taken apart.
+        unit = np.unique(owner[face], return_inverse=True)[1]
+        made = regrouped(points[face], unit, scanned.threshold, **links)
+    else:
+        made = cluster_points(
+            points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
+            at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
+            progress=progress, **links,
+        ).labels  # fmt: skip
     labels = owner.copy()
-    labels[face] = _keep_numbers(made.labels, owner[face], kept)
+    labels[face] = _keep_numbers(made, owner[face], kept)
     with corrections.lock:
         then = corrections.state_on(labels)
     changes = _changes(owner, then.owner, face)
@@ -118,6 +131,18 @@ def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = 
         corrections.say(
             "recluster", {"clustering": number}, proposal.after if after is None else after
         )
+
+
+def regrouped(
+    points: NDArray[np.floating], unit: Rows, threshold: float, must_link: Rows, cannot_link: Rows
+) -> Rows:
+    """Return the group of each track: complete linkage of the middles of units at τ."""
+    cannot = unit[cannot_link]
+    cannot = cannot[cannot[:, 0] != cannot[:, 1]]
+    made = complete_linkage(
+        Balls.of(points, unit).middles, threshold, must_link=unit[must_link], cannot_link=cannot
+    )
+    return np.asarray(made.labels[unit])
 
 
 def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
@@ -182,7 +207,7 @@ def _changes(before: Rows, after: Rows, face: Rows) -> tuple[Change, ...]:
     return tuple(sorted(found, key=lambda change: -len(change.tracks)))
 
 
-def _model(corrections: Corrections) -> BallModel:
+def model_of(corrections: Corrections) -> BallModel:
     """Return the model that the scan began with."""
     name = str(corrections.scanned.run.get("settings", {}).get("model", "shipped"))
     if name != "shipped":

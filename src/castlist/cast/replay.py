@@ -84,17 +84,25 @@ class State:
     _said: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     _claimed: set[int] = field(default_factory=set)
     _next: int = 1
+    _taken: frozenset[int] = frozenset()  # numbers that are not free
 
     @classmethod
-    def of(cls, labels: Rows) -> State:
-        """Begin with a clustering: one character a cluster, called by its number."""
+    def of(
+        cls, labels: Rows, first: int | None = None, taken: frozenset[int] = frozenset()
+    ) -> State:
+        """Begin with a clustering: one character a cluster, called by its number.
+
+        ``first`` is the number of the first character that a person makes, and ``taken`` are those
+        that it and later ones do not get.
+        """
         owner = np.asarray(labels, np.int64).copy()
         return cls(
             owner,
             np.zeros(len(owner), bool),
             checked=np.zeros(len(owner), bool),
             _said=np.full(len(owner), -1),
-            _next=int(owner.max(initial=0)) + 1,
+            _next=int(owner.max(initial=0)) + 1 if first is None else first,
+            _taken=taken,
         )
 
     def members(self, character: int) -> Rows:
@@ -119,7 +127,8 @@ class State:
         getattr(self, f"_{event.kind}")(event.body, find)
 
     def _name(self, body: dict[str, Any], find: Find) -> None:
-        character = self._character(find(body["who"]))
+        # Part of a character: a video's, of a cast of several.
+        character = self._character(find(body["who"]), not body.get("part"))
         if character is not None:
             self.names[character] = body["name"]
 
@@ -261,6 +270,8 @@ class State:
         self._claimed.discard(character)
 
     def _new(self) -> int:
+        while self._next in self._taken:
+            self._next += 1
         self._next += 1
         return self._next - 1
 

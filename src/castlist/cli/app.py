@@ -13,6 +13,7 @@ from castlist.cli import (
     describe,
     evaluate,
     finetune,
+    join,
     log,
     merge,
     models,
@@ -49,6 +50,8 @@ def _version(
 
 
 app.command("scan")(scan.scan)
+app.command("join")(join.join)
+app.command("add")(join.add)
 app.command("review")(review.review)
 app.command("name")(name.name)
 app.command("merge")(merge.merge)

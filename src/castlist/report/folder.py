@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import FACES, REPORT
+from castlist.cast.folder import REPORT
 from castlist.report.page import write_report
-from castlist.video.parts import pictures_of
 
 
 def report_folder(corrections: Corrections) -> Path:
@@ -15,7 +14,7 @@ def report_folder(corrections: Corrections) -> Path:
     folder = corrections.folder
 
     def crops(track: int) -> list[bytes]:
-        paths = pictures_of(folder / FACES, str(corrections.tracks.ids[track]))
+        paths = corrections.scanned.pictures(str(corrections.tracks.ids[track]))
         return [path.read_bytes() for path in paths]
 
     run = corrections.scanned.run

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from castlist.cast.cast import Cast, Character
 from castlist.io.files import replacing
 from castlist.report.parts import picture_uri, style, text_of
-from castlist.tracks import TrackSet
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2
@@ -88,10 +87,10 @@ def render_report(
 ) -> str:
     """Return the page that :func:`write_report` writes."""
     # Files say at times that they end before their last frame; the strip must hold every face.
-    span = max(_known(cast.duration), float(np.nanmax(cast.tracks.time, initial=0)))
+    span = max(_known(cast.duration), float(np.nanmax(cast.time, initial=0)))
     all_faces = _faces(cast, crops)
     cards = [
-        _Card(character, faces, appearances(cast.tracks, character.tracks, span * MERGE))
+        _Card(character, faces, appearances(cast, character.tracks, span * MERGE))
         for character, faces in zip(cast.characters, all_faces, strict=True)
     ]
     environment = Environment(
@@ -100,7 +99,7 @@ def render_report(
     environment.filters.update(clock=clock, lasting=lasting, percent=percent, sureness=sureness)
     script = text_of(__package__, "report.js")
     page = environment.from_string(text_of(__package__, "report.html.j2")).render(
-        video=next(iter(cast.tracks.videos), "") or "Unnamed video",
+        video=title_of(cast.tracks.videos),
         span=span,
         n_tracks=len(cast.tracks),
         main=[card for card in cards if not card.character.background],
@@ -114,11 +113,18 @@ def render_report(
     return page.strip() + "\n"
 
 
-def appearances(tracks: TrackSet, chosen: NDArray[np.int64], gap: float) -> list[Appearance]:
+def title_of(videos: Sequence[str]) -> str:
+    """Name a cast by its video, or by how many it has."""
+    if len(videos) > 1:
+        return f"{videos[0]} and {len(videos) - 1} more"
+    return next(iter(videos), "") or "Unnamed video"
+
+
+def appearances(cast: Cast, chosen: NDArray[np.int64], gap: float) -> list[Appearance]:
     """Say when these tracks are seen, in order of time; those no farther than ``gap`` are one."""
     spans = []
     for track in chosen.tolist():
-        times = tracks.time[tracks.offsets[track] : tracks.offsets[track + 1]]
+        times = cast.time[cast.tracks.offsets[track] : cast.tracks.offsets[track + 1]]
         times = times[np.isfinite(times)]
         if len(times):
             spans.append((float(times.min()), float(times.max())))
@@ -171,7 +177,7 @@ def _faces(cast: Cast, crops: Callable[[int], Sequence[bytes]]) -> list[list[_Fa
     Everybody's first face comes before anybody's second, so that a large cast loses faces and
     never a character.
     """
-    waiting = [_candidates(cast.tracks, one, crops) for one in cast.characters]
+    waiting = [_candidates(cast, one, crops) for one in cast.characters]
     chosen: list[list[_Face]] = [[] for _ in waiting]
     spent = 0
     for turn in range(FACES):
@@ -185,13 +191,13 @@ def _faces(cast: Cast, crops: Callable[[int], Sequence[bytes]]) -> list[list[_Fa
 
 
 def _candidates(
-    tracks: TrackSet, character: Character, crops: Callable[[int], Sequence[bytes]]
+    cast: Cast, character: Character, crops: Callable[[int], Sequence[bytes]]
 ) -> Iterator[_Face]:
     """Give one face from each of several parts of the video, that of the longest track first."""
     wanted = BACKGROUND_FACES if character.background else FACES
     parts = np.array_split(character.tracks, max(1, min(wanted, len(character.tracks))))
     # A long track is a steady one: its best face is more likely a good one.
-    counts = tracks.face_counts
+    counts = cast.tracks.face_counts
     parts = [part[np.argsort(-counts[part], kind="stable")] for part in parts if len(part)]
     if parts:
         lead = max(range(len(parts)), key=lambda i: int(counts[parts[i][0]]))
@@ -201,7 +207,7 @@ def _candidates(
             pictures = crops(track)
             if pictures:
                 source = picture_uri(pictures[0])
-                yield _Face(source, float(tracks.time[tracks.offsets[track]]))
+                yield _Face(source, float(cast.time[cast.tracks.offsets[track]]))
                 break
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, StrictUndefined
@@ -14,16 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import FACES
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept
 from castlist.cast.waivers import SharedFrame
 from castlist.errors import CastlistError, InputError
+from castlist.report.page import title_of
 from castlist.report.parts import style, text_of
 from castlist.review import views
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.jobs import Reclustering
-from castlist.video.parts import pictures_of
 
 _SCRIPTS = {
     path.name for path in resources.files(__package__).iterdir() if path.name.endswith(".js")
@@ -65,7 +66,9 @@ class Accept(BaseModel):
     number: Annotated[int, Field(ge=1)]
 
 
-def make_app(corrections: Corrections, token: str, port: int, video: Path | None = None) -> Guard:
+def make_app(
+    corrections: Corrections, token: str, port: int, videos: Sequence[Path | None] = ()
+) -> Guard:
     """Make the server of one cast.
 
     Parameters
@@ -76,8 +79,8 @@ def make_app(corrections: Corrections, token: str, port: int, video: Path | None
         What a request must know.
     port : int
         Where the server listens.
-    video : Path, optional
-        The video file, to play.
+    videos : sequence of Path or None
+        The video files, to play, where they are there.
     """
     app = FastAPI(title="castlist review", version=__version__, docs_url=None, redoc_url=None)
     job = Reclustering(corrections)
@@ -112,8 +115,8 @@ def make_app(corrections: Corrections, token: str, port: int, video: Path | None
         environment = Environment(autoescape=True, undefined=StrictUndefined)
         template = environment.from_string(text_of(__package__, "review.html.j2"))
         return template.render(
-            title=next(iter(corrections.tracks.videos), ""),
-            video=video is not None,
+            title=title_of(corrections.tracks.videos),
+            video=any(video is not None for video in videos),
             version=__version__,
         )
 
@@ -134,13 +137,14 @@ def make_app(corrections: Corrections, token: str, port: int, video: Path | None
     @app.get("/faces/{track}/{k}")
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
         corrections.rows([track])  # a track of ours, so no path of anybody's making
-        pictures = pictures_of(corrections.folder / FACES, track)
+        pictures = corrections.scanned.pictures(track)
         if k >= len(pictures):
             raise HTTPException(404)
         return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/video")
-    def film() -> FileResponse:
+    @app.get("/video/{number}")
+    def film(number: Annotated[int, PathParameter(ge=0)]) -> FileResponse:
+        video = videos[number] if number < len(videos) else None
         if video is None or not video.is_file():
             raise HTTPException(404)
         return FileResponse(video)

@@ -11,7 +11,7 @@ const EDGE = 0.15;
 
 export function makePlayer() {
   const video = el("video", {
-    src: "/video", preload: "metadata", controls: true, playsinline: true,
+    src: "/video/0", preload: "metadata", controls: true, playsinline: true,
     controlslist: "nofullscreen nodownload", disablepictureinpicture: true, tabindex: "-1",
   });
   const box = el("div", { class: "box", hidden: true });
@@ -53,6 +53,8 @@ export function makePlayer() {
         complain(error);
         return;
       }
+      const film = `/video/${track.film}`; // of a cast of several videos, that of the track
+      if (video.getAttribute("src") !== film) video.setAttribute("src", film);
       note.textContent = `The track at ${between(track.start, track.end)}. It stops at its end.`;
       if (video.error) {
         note.textContent = "The browser cannot play this video.";

@@ -57,7 +57,9 @@ def serve(
         raise InputError(f"port {port} cannot be had ({error.strerror}); try another") from error
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    app = make_app(corrections, token, port, video or find_video(corrections.scanned))
+    scanned = corrections.scanned
+    found = [find_video(scanned, k) for k in range(len(scanned.films))]
+    app = make_app(corrections, token, port, [video, *found[1:]] if video else found)
     address = f"http://{ADDRESS}:{port}/?token={token}"
     _warm(corrections)
     tell(address)

@@ -9,7 +9,7 @@ const FACES = 5;
 export function trackCards(play) {
   return new Kept(
     (track) => {
-      const time = between(track.start, track.end);
+      const time = [track.video, between(track.start, track.end)].filter(Boolean).join(" ");
       return el("li", { class: "card track", "data-track": track.id },
         el("div", { class: "head" },
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),

@@ -12,7 +12,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.questions import Question, Strip, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
-from castlist.report.page import MERGE, appearances
+from castlist.report.page import MERGE, appearances, title_of
 
 #: Ids of tracks that are not to be compared now.
 Skipped = list[tuple[list[str], list[str]]]
@@ -25,7 +25,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
     cast, state = corrections.cast, corrections.state
     return {
         "last": corrections.version,
-        "video": next(iter(corrections.tracks.videos), ""),
+        "video": title_of(corrections.tracks.videos),
         "duration": cast.duration,
         "tracks": len(corrections.tracks),
         "not_faces": np.flatnonzero(state.not_face).size,
@@ -65,7 +65,8 @@ def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
     boxes = np.column_stack([tracks.time[faces], tracks.box[faces]]).astype(float)
     return {
         **_track(corrections, row),
-        "size": corrections.scanned.run.get("video", {}).get("size"),
+        "film": int(tracks.video[row]),
+        "size": corrections.scanned.films[tracks.video[row]].get("size"),
         "boxes": boxes[np.isfinite(boxes).all(axis=1)].round(3).tolist(),
     }
 
@@ -123,7 +124,7 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
 
 def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
     duration = max(corrections.cast.duration, 1e-9)
-    spans = appearances(corrections.tracks, one.tracks, duration * MERGE)
+    spans = appearances(corrections.cast, one.tracks, duration * MERGE)
     return {
         "number": one.number,
         "title": one.title,
@@ -150,8 +151,10 @@ def _track(corrections: Corrections, row: int) -> dict[str, Any]:
     tracks = corrections.tracks
     first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
     name = str(tracks.ids[row])
+    several = len(tracks.videos) > 1
     return {
         "id": name,
+        "video": tracks.videos[tracks.video[row]] if several else "",
         "start": round(float(tracks.time[first]), 2),
         "end": round(float(tracks.time[last]), 2),
         "pictures": corrections.pictures.get(name, 0),

@@ -1,0 +1,125 @@
+"""One cast of a series: ``python benchmarks/bench_join.py study-data``.
+
+The six recast episodes of each series, scanned by default, are joined; and five of them, to which
+the sixth is added (each in turn). NMI over all tracks. Then what one more episode of 1,000 tracks
+costs where 10,000 to 1,000,000 tracks are known. ``--validation`` does it on recast validation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from bench_review import Episode
+from numpy.typing import NDArray
+
+from castlist import embed_tracks, nmi, read_tracks, shipped_model
+from castlist.cast.balls import Balls
+from castlist.cast.units import Units, place_units, put_together
+
+Rows = NDArray[np.int64]
+TIMES = 5
+
+
+def units_of(episodes: Sequence[Episode], points: Sequence[NDArray[np.float32]]) -> Units:
+    """Take the characters of scans as they are."""
+    of_track, cannot, count = [], [np.empty((0, 2), np.int64)], 0
+    for one in episodes:
+        unit = one.labels + count
+        pairs = unit[one.facts.overlaps]
+        cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
+        of_track.append(unit)
+        count += int(one.labels.max()) + 1
+    whole = np.concatenate(of_track)
+    balls = Balls.of(np.concatenate(points), whole)
+    return Units(whole, [""] * count, balls, np.unique(np.concatenate(cannot), axis=0))
+
+
+def series(name: str, paths: list[Path], work: Path) -> None:
+    """Join a series, and all but one of it and then that one."""
+    model = shipped_model()
+    sets = [read_tracks(path) for path in paths]
+    episodes = [Episode(tracks, work / "review") for tracks in sets]
+    points = [embed_tracks(tracks, model) for tracks in sets]
+    identity = [tracks.identity for tracks in sets]
+    units = units_of(episodes, points)
+    labels = put_together(units, model.threshold)[units.of_track]
+    people = np.concatenate(identity)
+    joined = 100 * nmi(people, labels)
+    added = []
+    for last in range(len(sets)):
+        rest = [k for k in range(len(sets)) if k != last]
+        known = units_of([episodes[k] for k in rest], [points[k] for k in rest])
+        before = put_together(known, model.threshold)[known.of_track] + 1
+        balls = Balls.of(np.concatenate([points[k] for k in rest]), before)
+        new = units_of([episodes[last]], [points[last]])
+        after = place_units(new, balls, model.threshold)[0][new.of_track]
+        order = np.concatenate([identity[k] for k in [*rest, last]])
+        found = np.concatenate([before, after])
+        added.append((100 * nmi(order, found), len(np.unique(found))))
+    scores, counts = np.array(added).T
+    print(
+        f"| {name} | {len(people)} | {len(np.unique(people))} | {joined:.2f} "
+        f"({len(np.unique(labels))}) | {scores[-1]:.2f} ({counts[-1]:.0f}) "
+        f"| {scores.min():.2f}–{scores.max():.2f} |", flush=True,
+    )  # fmt: skip
+
+
+def grow(known: int, new: int, threshold: float) -> None:
+    """Print what one more episode costs where so many tracks are known."""
+    rng = np.random.default_rng(0)
+    n_characters, dim = known // 20, 128
+    middles = rng.normal(size=(n_characters, dim)).astype(np.float32)
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    balls = Balls(np.arange(1, n_characters + 1), 20.0 * middles, np.full(n_characters, "", "U1"))
+    # Half of them are known; 20 tracks each.
+    who = rng.integers(0, n_characters, new // 40)
+    some = np.concatenate([middles[who], rng.normal(size=(new // 20 - len(who), dim))])
+    points = np.repeat(some / np.linalg.norm(some, axis=1, keepdims=True), 20, axis=0)
+    points = (points + 0.2 * rng.normal(size=points.shape) / np.sqrt(dim)).astype(np.float32)
+    unit = np.repeat(np.arange(len(some)), 20)
+    units = Units(unit, [""] * len(some), Balls.of(points, unit), np.empty((0, 2), np.int64))
+    spent: dict[str, list[float]] = {"read": [], "place": [], "write": []}
+    with TemporaryDirectory() as home:
+        balls.save(Path(home) / "balls.npz")
+        for _ in range(TIMES):
+            began = time.perf_counter()
+            there = Balls.load(Path(home) / "balls.npz")
+            read = time.perf_counter()
+            place, _ = place_units(units, there, threshold)
+            placed = time.perf_counter()
+            there.with_more(points, place[unit], {}, 0).save(Path(home) / "new.npz")
+            spent["read"].append(read - began)
+            spent["place"].append(placed - read)
+            spent["write"].append(time.perf_counter() - placed)
+    assert (place[: len(who)] == who + 1).all()
+    best = [1000 * min(times) for times in spent.values()]
+    print(
+        f"| {known:,} | {n_characters:,} |", " | ".join(f"{ms:.0f}" for ms in best), "|", flush=True
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--validation", action="store_true")
+    given = parser.parse_args()
+    print("| series | tracks | #Ch | joined: NMI (#Cl) | the sixth added: NMI (#Cl) | any added |")
+    print("|---|---:|---:|---:|---:|---:|")
+    folder = given.work / ("recast_val" if given.validation else "recast")
+    for name in ("bbt", "buffy"):
+        paths = sorted(folder.glob(f"{name}_*.parquet"))
+        if paths:
+            series(name.upper(), paths, given.work)
+    print("\n| tracks known | characters | read, ms | place 1,000 tracks, ms | write, ms |")
+    print("|---:|---:|---:|---:|---:|")
+    for known in (10_000, 100_000, 1_000_000):
+        grow(known, 1000, float(shipped_model().threshold))
+
+
+if __name__ == "__main__":
+    main()

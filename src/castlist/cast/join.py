@@ -1,0 +1,225 @@
+"""One cast of several videos: join casts, and add one more video to a joined cast."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.balls import Balls
+from castlist.cast.carry import carry_over
+from castlist.cast.cast import make_cast
+from castlist.cast.conflicts import Conflict
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import CORRECTIONS, FACES, RUN, digest
+from castlist.cast.joined import (
+    BALLS,
+    MODEL,
+    film_of,
+    join_tracks,
+    write_about,
+    write_episode,
+    write_labels,
+)
+from castlist.cast.log import Log
+from castlist.cast.recluster import model_of
+from castlist.cast.units import conflicts_of, place_units, put_together, units_of
+from castlist.cluster.tracks import embed_tracks
+from castlist.errors import InputError
+from castlist.learn.model import BallModel
+from castlist.learn.model_file import load_model, save_model
+
+Rows = NDArray[np.int64]
+
+
+def join(folders: Sequence[str | Path], out: str | Path) -> list[Conflict]:
+    """Make one cast of the casts of several videos.
+
+    The characters of the videos, as corrected, are put together and never taken apart: by complete
+    linkage of their balls' middles at τ.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        Casts of single videos.
+    out : path
+        The folder of the joined cast, which must not be there yet.
+
+    Returns
+    -------
+    list of Conflict
+        Where names say otherwise than faces. Names are believed, and nothing is guessed.
+    """
+    out = Path(out)
+    if out.exists():
+        raise InputError(f"{out} is there already; `castlist add` puts one more video into it")
+    if len({Path(folder).resolve() for folder in folders}) < 2:
+        raise InputError("two casts at least are needed to join")
+    with ExitStack() as stack:
+        casts = [stack.enter_context(closing(_single(folder))) for folder in folders]
+        films: list[dict[str, Any]] = []
+        for cast in casts:
+            films.append(film_of(cast.scanned, out, {film["episode"] for film in films}))
+        model = model_of(casts[0])
+        points = [_embedded(cast, model) for cast in casts]
+        units = units_of(casts, points)
+        groups = put_together(units, model.threshold)
+        labels = _by_screen_time(casts, films, groups[units.of_track], points)
+        place = np.zeros(len(units.names), np.int64)
+        place[units.of_track] = labels
+        run = {
+            "castlist": casts[0].scanned.run.get("castlist", ""), "videos": films,
+            "settings": casts[0].scanned.run["settings"],
+            "print": digest(*(cast.scanned.basis.encode() for cast in casts)),
+            "first": int(labels.max(initial=0)) + 1,
+        }  # fmt: skip
+        # Beside it, and moved when whole: half a cast is none.
+        partial = out.with_name(f".{out.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            ends = np.cumsum([len(cast.tracks) for cast in casts])
+            parts = np.split(np.arange(len(labels)), ends[:-1])
+            for film, cast, own, rows in zip(films, casts, points, parts, strict=True):
+                write_episode(partial, film, cast.tracks, own, cast.folder / FACES)
+                write_labels(partial, film, labels[rows])
+            save_model(model, partial / MODEL)
+            write_about(partial, run, model.threshold)
+            with closing(Log(partial / CORRECTIONS)) as log:
+                said: set[tuple[int, str]] = set()
+                for film, cast, rows in zip(films, casts, parts, strict=True):
+                    tracks = join_tracks([cast.tracks], [film])
+                    carry_over(log, run["print"], cast, tracks, labels[rows], said)
+            balls_of(partial).save(partial / BALLS)
+            os.replace(partial, out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    return conflicts_of(units, place, model.threshold)
+
+
+def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
+    """Put one more video into a joined cast; who was there stays who they are.
+
+    Parameters
+    ----------
+    folder : path
+        The joined cast.
+    video : path
+        The cast of the video.
+
+    Returns
+    -------
+    conflicts : list of Conflict
+        Where names say otherwise than faces.
+    new : int
+        How many characters are new.
+    """
+    folder = Path(folder)
+    run = _run_of(folder)
+    with closing(_single(video)) as cast:
+        film = film_of(cast.scanned, folder, {one["episode"] for one in run["videos"]})
+        same = ("name", "bytes", "changed")
+        if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):
+            raise InputError(f"{video}: this video is in {folder} already")
+        model = load_model(folder / MODEL)
+        points = _embedded(cast, model)
+        units = units_of([cast], [points])
+        _take_clusterings(folder, run)
+        balls = balls_of(folder)
+        place, conflicts = place_units(units, balls, model.threshold)
+        labels = place[units.of_track]
+        write_episode(folder, film, cast.tracks, points, cast.folder / FACES)
+        write_labels(folder, film, labels)
+        run["videos"].append(film)
+        made = np.setdiff1d(labels, balls.numbers).tolist()
+        run["made"] = [*run.get("made", []), *made]
+        write_about(folder, run, model.threshold)
+        with closing(Log(folder / CORRECTIONS)) as log:
+            called = zip(balls.numbers.tolist(), balls.names.tolist(), strict=True)
+            tracks = join_tracks([cast.tracks], [film])
+            names = carry_over(log, run["print"], cast, tracks, labels, set(called))
+            face = np.where(cast.state.not_face, -1, labels)
+            balls.with_more(points, face, names, log.last).save(folder / BALLS)
+        return conflicts, len(made)
+
+
+def balls_of(folder: Path) -> Balls:
+    """Return where the characters of a joined cast are, as corrected."""
+    with closing(Log(folder / CORRECTIONS)) as log:
+        last = log.last
+    if (folder / BALLS).is_file():
+        balls = Balls.load(folder / BALLS)
+        if balls.event == last:
+            return balls
+    with closing(Corrections(folder)) as cast:  # something was said since: all of it is read
+        face = np.where(cast.state.not_face, -1, cast.state.owner)
+        return Balls.of(cast.points, face, cast.state.names, cast.last)
+
+
+def _take_clusterings(folder: Path, run: dict[str, Any]) -> None:
+    """Write down a clustering that a person took: it would not hold for more tracks than it had."""
+    with closing(Log(folder / CORRECTIONS)) as log:
+        made = [event for event in log.events() if event.kind == "recluster"]
+    new = [event.body["clustering"] for event in made if event.body["clustering"] not in
+           run.get("taken", [])]  # fmt: skip
+    if not new:
+        return
+    with closing(Corrections(folder)) as cast:
+        for k, film in enumerate(run["videos"]):
+            write_labels(folder, film, cast.clustered[cast.tracks.video == k])
+        numbers = np.setdiff1d(cast.clustered, cast.scanned.labels).tolist()
+        run["made"] = [*run.get("made", []), *numbers]
+        run["taken"] = [*run.get("taken", []), *new]
+        write_about(folder, run, cast.scanned.threshold)
+
+
+def _embedded(cast: Corrections, model: BallModel) -> NDArray[np.float32]:
+    """Embed the tracks of a video by the model of all: not fine-tuned, so that they compare."""
+    return embed_tracks(cast.tracks, model) if len(cast.tracks) else np.empty((0, 0), np.float32)
+
+
+def _single(folder: str | Path) -> Corrections:
+    cast = Corrections(folder)
+    if cast.scanned.joined:
+        cast.close()
+        raise InputError(f"{folder} is a joined cast; give the casts of its videos")
+    return cast
+
+
+def _run_of(folder: Path) -> dict[str, Any]:
+    try:
+        run: dict[str, Any] = json.loads((folder / RUN).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: not a cast ({error})") from error
+    if "videos" not in run:
+        raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
+    return run
+
+
+def _by_screen_time(
+    casts: Sequence[Corrections],
+    films: Sequence[dict[str, Any]],
+    labels: Rows,
+    points: Sequence[NDArray[np.float32]],
+) -> Rows:
+    """Give characters numbers by how long they are on screen in all videos."""
+    tracks = join_tracks([cast.tracks for cast in casts], films)
+    starts = np.concatenate([[0.0], np.cumsum([film["duration"] for film in films])])
+    some = [x for x in points if len(x)]
+    if not some:
+        return labels
+    cast = make_cast(
+        tracks, labels, np.concatenate(some), float(starts[-1]), casts[0].scanned.pause,
+        starts=starts[:-1].tolist(),
+    )  # fmt: skip
+    numbers = np.zeros(len(labels), np.int64)
+    for one in cast.characters:
+        numbers[one.tracks] = one.number
+    return numbers

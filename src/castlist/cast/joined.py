@@ -1,0 +1,145 @@
+"""A cast of several videos on disk: a folder a video, so that one more costs only its own.
+
+``episodes/<name>`` holds a video's tracks, their embeddings, the characters' numbers and the
+pictures; ``run.json`` says which videos, in order; ``model.safetensors`` is the model of all of
+them, and ``balls.npz`` where the characters are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.folder import (
+    CAST,
+    EPISODES,
+    FACES,
+    OF,
+    POINTS,
+    RUN,
+    TRACKS,
+    Scanned,
+    write_points,
+)
+from castlist.errors import InputError
+from castlist.io.files import replacing
+from castlist.io.parquet import write_tracks
+from castlist.io.read import read_tracks
+from castlist.tracks import TrackSet
+
+LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
+
+
+def read_joined(folder: Path) -> Scanned:
+    """Read the folder of a cast of several videos."""
+    try:
+        run = json.loads((folder / RUN).read_text("utf-8"))
+        about = json.loads((folder / CAST).read_text("utf-8"))
+        films = run["videos"]
+        homes = [folder / EPISODES / film["episode"] for film in films]
+        labels = [np.load(home / LABELS, allow_pickle=False) for home in homes]
+        points = [np.load(home / POINTS, allow_pickle=False) for home in homes]
+        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
+        threshold, duration = float(about["threshold"]), float(about["duration"])
+        tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
+    some = [x for x in points if len(x)]
+    whole = np.concatenate(some) if some else np.empty((0, 0))
+    numbers = np.concatenate(labels) if labels else np.empty(0)
+    if len(whole) != len(tracks) or len(numbers) != len(tracks) or not (numbers > 0).all():
+        raise InputError(f"{folder}: its files do not belong together; join again")
+    return Scanned(
+        folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
+        pause, run,
+    )  # fmt: skip
+
+
+def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> TrackSet:
+    """Put the tracks of several videos into one set, by ids that tell their video."""
+    some = [
+        replace(
+            one,
+            ids=np.array([f"{film['episode']}{OF}{name}" for name in one.ids.tolist()]),
+            videos=(film["title"],),
+        )
+        for one, film in zip(sets, films, strict=True)
+        if len(one)
+    ]
+    titles = tuple(film["title"] for film in films)
+    if not some:
+        return replace(sets[0], videos=titles) if sets else TrackSet.from_faces([])
+    joined = TrackSet.join(some)
+    place = np.array([titles.index(name) for name in joined.videos], np.int32)
+    return replace(joined, videos=titles, video=place[joined.video])
+
+
+def write_episode(
+    folder: Path,
+    film: dict[str, Any],
+    tracks: TrackSet,
+    points: NDArray[np.float32],
+    faces: Path,
+) -> None:
+    """Write a video of a joined cast: its tracks, embeddings and pictures."""
+    home = folder / EPISODES / film["episode"]
+    home.mkdir(parents=True, exist_ok=True)
+    write_tracks(home / TRACKS, tracks)
+    write_points(home, points)
+    (home / FACES).mkdir(exist_ok=True)
+    for picture in faces.glob("*.jpg") if faces.is_dir() else ():
+        target = home / FACES / picture.name
+        target.unlink(missing_ok=True)
+        try:
+            os.link(picture, target)  # the same picture, and no more room
+        except OSError:
+            shutil.copyfile(picture, target)
+
+
+def write_labels(folder: Path, film: dict[str, Any], labels: NDArray[np.int64]) -> None:
+    """Write who the tracks of a video are."""
+    path = folder / EPISODES / film["episode"] / LABELS
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.save(file, labels.astype(np.int64), allow_pickle=False)
+
+
+def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:
+    """Write which videos are in it; what is not named here is not in the cast."""
+    duration = sum(film["duration"] for film in run["videos"])
+    about = {
+        "format": 1, "threshold": threshold, "duration": duration,
+        "videos": [film["title"] for film in run["videos"]],
+    }  # fmt: skip
+    for name, value in ((RUN, run), (CAST, about)):  # CAST last: it says that something changed
+        with replacing(folder / name) as partial:
+            partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def film_of(scanned: Scanned, out: Path, taken: Collection[str]) -> dict[str, Any]:
+    """Say what a joined cast knows of a video, with names that no other video of it has."""
+    video = dict(scanned.films[0])
+    name = str(video.get("name") or scanned.folder.stem)
+    plain = re.sub(r"[^\w.\- ]", "_", Path(name).stem) or "video"
+    episode, k = plain, 2
+    while episode in taken:
+        episode, k = f"{plain}-{k}", k + 1
+    title = name if episode == plain else f"{name} ({episode})"
+    last = float(scanned.tracks.time.max(initial=0.0))
+    video |= {
+        "episode": episode, "title": title,
+        "duration": max(float(video.get("duration", 0.0)), last),
+    }  # fmt: skip
+    path = scanned.folder / str(video.get("path", ""))
+    with suppress(ValueError):  # on another drive
+        video["path"] = os.path.relpath(path, out)
+    return video

@@ -1,0 +1,168 @@
+"""Characters of single videos as units: put together across videos, never taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.balls import Balls
+from castlist.cast.conflicts import Conflict
+from castlist.cast.corrections import Corrections
+from castlist.cluster.linkage import complete_linkage
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The characters of some videos.
+
+    Attributes
+    ----------
+    of_track : ndarray of int, shape (n_tracks,)
+        The unit of each track.
+    names : list of str
+        What each is called, if it is.
+    balls : Balls
+        Where each is.
+    cannot : ndarray of int, shape (m, 2)
+        Units that are two people: they share a frame, or somebody said so.
+    """
+
+    of_track: Rows
+    names: list[str]
+    balls: Balls
+    cannot: Rows
+
+    def by_size(self) -> list[int]:
+        """Return the units, those of the most tracks first."""
+        sizes = np.bincount(self.of_track, minlength=len(self.names))
+        return [int(unit) for unit in np.argsort(-sizes, kind="stable")]
+
+    def apart(self) -> dict[int, set[int]]:
+        """Return for each unit those that it is kept apart from."""
+        found: dict[int, set[int]] = {}
+        for one, other in self.cannot.tolist():
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
+        return found
+
+
+def units_of(casts: Sequence[Corrections], points: Sequence[NDArray[np.float32]]) -> Units:
+    """Take the characters of some videos as they are, with what was corrected."""
+    of_track, faces, names, cannot = [], [], [], []
+    count = 0
+    for cast in casts:
+        state = cast.state
+        numbers, code = np.unique(state.owner, return_inverse=True)
+        unit = code + count
+        names += [state.names.get(number, "") for number in numbers.tolist()]
+        apart = [(i, j) for i, j in cast.overlaps.tolist() if (i, j) not in state.waived]
+        apart += [(int(a[0]), int(b[0])) for a, b in state.two_people()]
+        if apart:
+            pairs = unit[np.array([p for p in apart if not state.not_face[list(p)].any()], int)]
+            pairs = pairs.reshape(-1, 2)
+            cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
+        of_track.append(unit)
+        faces.append(~state.not_face)
+        count += len(numbers)
+    empty = np.empty((0, 2), np.int64)
+    whole = np.concatenate(of_track) if of_track else np.empty(0, np.int64)
+    some = [x for x in points if len(x)]
+    where = np.concatenate(some) if some else np.empty((0, 0), np.float32)
+    face = np.concatenate(faces) if faces else np.empty(0, bool)
+    return Units(
+        whole, names, Balls.of(where, np.where(face, whole, -1)),
+        np.unique(np.sort(np.concatenate([empty, *cannot]), axis=1), axis=0),
+    )  # fmt: skip
+
+
+def two_names(names: Sequence[str]) -> Rows:
+    """Return the pairs of units that are called differently."""
+    called = np.array(names, np.str_)
+    named = np.flatnonzero(called != "")
+    i, j = np.triu_indices(len(named), 1)
+    differ = called[named[i]] != called[named[j]]
+    return np.stack([named[i[differ]], named[j[differ]]], axis=1)
+
+
+def put_together(units: Units, threshold: float) -> Rows:
+    """Return the group of each unit: complete linkage of their balls' middles at τ.
+
+    Who has another name is not put together; and who is kept apart from a larger one of a group
+    leaves it. (If that were a cannot-link, one stray track could keep a lead from its own.)
+    """
+    rows = units.balls.numbers  # units that have a face
+    place = np.full(len(units.names), -1)
+    place[rows] = np.arange(len(rows))
+    names = place[two_names(units.names)]
+    groups = np.full(len(units.names), -1)
+    if len(rows):
+        apart_by_name = names[(names >= 0).all(axis=1)]
+        made = complete_linkage(units.balls.middles, threshold, cannot_link=apart_by_name)
+        groups[rows] = made.labels
+    apart = units.apart()
+    last = int(groups.max(initial=-1))
+    kept: dict[int, set[int]] = {}
+    for unit in units.by_size():
+        group = int(groups[unit])
+        if group < 0 or apart.get(unit, set()) & kept.get(group, set()):
+            last += 1
+            group = groups[unit] = last
+        kept.setdefault(int(group), set()).add(unit)
+    return groups
+
+
+def place_units(units: Units, balls: Balls, threshold: float) -> tuple[Rows, list[Conflict]]:
+    """Return the character of each unit: that of the nearest ball within τ, or a new one.
+
+    The largest choose first. Who is kept apart from somebody in a ball, or has another name, does
+    not go into it.
+    """
+    place = np.zeros(len(units.names), np.int64)
+    conflicts = []
+    next_number = int(balls.numbers.max(initial=0)) + 1
+    row = {unit: k for k, unit in enumerate(units.balls.numbers.tolist())}
+    nearest, far = balls.nearest(units.balls.middles)
+    apart = units.apart()
+    called = dict(zip(balls.names.tolist(), balls.numbers.tolist(), strict=True))
+    for unit in units.by_size():
+        if unit not in row:  # no face among its tracks
+            place[unit], next_number = next_number, next_number + 1
+            continue
+        k, name = row[unit], units.names[unit]
+        ball = int(nearest[k])
+        number = int(balls.numbers[ball]) if far[k] <= threshold else 0
+        theirs = str(balls.names[ball]) if number else ""
+        if number and name and theirs and name != theirs:
+            conflicts.append(Conflict((theirs, name), (number, next_number)))
+            number = 0
+        if number and any(place[other] == number for other in apart.get(unit, ())):
+            number = 0
+        if not number:
+            number, next_number = next_number, next_number + 1
+        place[unit] = number
+        if name and called.get(name, number) != number:
+            conflicts.append(Conflict((name, name), (called[name], number)))
+    return place, conflicts
+
+
+def conflicts_of(units: Units, place: Rows, threshold: float) -> list[Conflict]:
+    """Find named units where names say otherwise than faces."""
+    named = [k for k in units.balls.numbers.tolist() if units.names[k]]
+    middles = dict(zip(units.balls.numbers.tolist(), units.balls.middles, strict=True))
+    found: dict[tuple[int, int], Conflict] = {}
+    for i, a in enumerate(named):
+        for b in named[i + 1 :]:
+            one, other = sorted((int(place[a]), int(place[b])))
+            near = 2 - 2 * float(middles[a] @ middles[b]) <= threshold
+            if one != other and (units.names[a] == units.names[b] or near):
+                swap = place[a] > place[b]
+                names = (
+                    (units.names[b], units.names[a]) if swap else (units.names[a], units.names[b])
+                )
+                found.setdefault((one, other), Conflict(names, (one, other)))
+    return list(found.values())

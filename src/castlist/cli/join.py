@@ -1,0 +1,78 @@
+"""``castlist join`` and ``castlist add``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from castlist.cli.common import CastFolder, print_cast, progress, waiting
+from castlist.io.files import printable
+
+if TYPE_CHECKING:
+    from castlist.cast.conflicts import Conflict
+
+
+def join(
+    casts: Annotated[
+        list[Path], typer.Argument(help="Folders that `castlist scan` made.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the joined cast.")],
+) -> None:
+    """Make one cast of several videos: who is who across them.
+
+    Names and corrections are carried over. Where names say otherwise than faces, the two stay two
+    characters, and it is said so.
+
+    Example: `castlist join s01e01.cast s01e02.cast -o season1.cast`
+    """
+    from castlist.cast.join import join as join_casts
+
+    with waiting("joining"):
+        conflicts = join_casts(casts, out)
+    _show(out, conflicts)
+
+
+def add(
+    cast: CastFolder,
+    video: Annotated[
+        Path, typer.Argument(help="A video, or a folder that `castlist scan` made of one.",
+                             show_default=False),
+    ],
+) -> None:  # fmt: skip
+    """Put one more video into a joined cast; nobody who is there changes.
+
+    A video is scanned first, into its own folder beside it.
+
+    Example: `castlist add season1.cast s01e07.mp4`
+    """
+    from castlist.cast.join import add as add_cast
+
+    folder = video
+    if not video.is_dir():
+        from castlist.scanning.scan import scan
+
+        with progress() as report:
+            folder = scan(video, progress=report).folder
+    with waiting("adding"):
+        conflicts, new = add_cast(cast, folder)
+    _show(cast, conflicts)
+    typer.echo(f"{new} of them are new")
+
+
+def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:
+    """Print the cast, and what a person should decide."""
+    from castlist.cast.corrections import Corrections
+    from castlist.report.folder import report_folder
+
+    corrections = Corrections(folder)
+    typer.echo(printable(str(report_folder(corrections))))
+    print_cast(corrections.cast)
+    corrections.close()
+    for conflict in conflicts:
+        one, other = conflict.numbers
+        typer.echo(printable(
+            f"? {conflict}. If they are one person: castlist merge {folder} {one} {other}"
+        ))  # fmt: skip

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from castlist import InputError, TrackSet
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import EPISODES, FACES, RUN
+from castlist.cast.join import add, balls_of, join
+from castlist.cast.joined import BALLS
+from castlist.cast.questions import questions
+from castlist.cast.recluster import accept, propose
+from tests.cast.folders import made_video, write_folder
+
+
+def episode(home, name, people=4, *, labels=None, seed=0, **how):
+    """Write the cast of a video; person k is the same in all of them."""
+    tracks = made_video(people, dim=128, seed=seed, **how)
+    tracks = dataclasses.replace(tracks, videos=(f"{name}.mp4",))
+    folder = write_folder(home / f"{name}.cast", tracks, labels, pictures=True)
+    run = json.loads((folder / RUN).read_text())
+    run["video"] = {"name": f"{name}.mp4", "bytes": len(name), "changed": seed, "duration": 40.0}
+    (folder / RUN).write_text(json.dumps(run))
+    return folder
+
+
+@pytest.fixture
+def three(tmp_path):
+    return [episode(tmp_path, f"e{k}", people, seed=k) for k, people in ((1, 4), (2, 3), (3, 5))]
+
+
+def people(cast):
+    """Return who is in each character."""
+    return {
+        one.number: set(cast.tracks.identity[one.tracks].tolist()) for one in cast.cast.characters
+    }
+
+
+def by_track(cast):
+    return {
+        str(track): int(number)
+        for track, number in zip(cast.tracks.ids, cast.state.owner, strict=True)
+    }
+
+
+def test_characters_across_videos(three, tmp_path):
+    assert join(three, tmp_path / "season.cast") == []
+    cast = Corrections(tmp_path / "season.cast")
+    assert sorted(map(sorted, people(cast).values())) == [[f"p{k}"] for k in range(5)]
+    assert cast.tracks.videos == ("e1.mp4", "e2.mp4", "e3.mp4")
+    assert cast.cast.duration == 120
+    assert set(cast.tracks.ids[:2].tolist()) == {"e1:0000", "e1:0001"}
+    # on one timeline, one video after another
+    first = cast.cast.time[cast.tracks.offsets[:-1]]
+    for k in range(3):
+        own = first[cast.tracks.video == k]
+        assert (own >= 40 * k).all()
+        assert (own < 40 * k + 40).all()
+    assert cast.pictures["e2:0000"] > 0
+    assert cast.scanned.pictures("e2:0000")[0].parent == (
+        tmp_path / "season.cast" / EPISODES / "e2" / FACES
+    )
+
+
+def test_what_was_corrected_is_carried_over(three, tmp_path):
+    one, two = Corrections(three[0], "ann"), Corrections(three[1], "bob")
+    one.name(1, "Anna")
+    one.move(["0001"], to=1, waive=True)  # wrong, but said
+    one.not_face(["0002"])
+    two.name(2, "Bo")
+    for cast in (one, two):
+        cast.close()
+    join(three, tmp_path / "season.cast")
+    cast = Corrections(tmp_path / "season.cast")
+    assert {c.name for c in cast.cast.characters} - {""} == {"Anna", "Bo"}
+    assert "e1:0001" in cast.tracks.ids[cast.character("Anna").tracks].tolist()
+    assert cast.state.not_face[cast.rows(["e1:0002"])].all()
+    assert cast.tracks.video[cast.character("Anna").tracks].max() == 2  # of all three videos
+    said = {(event.kind, event.who) for event, _ in cast.history}
+    assert said == {("name", "ann"), ("name", "bob"), ("not_face", "ann")}
+    cast.name("Anna", "Hanna")
+    cast.undo()
+    assert cast.character("Anna")
+
+
+def test_names_that_disagree_are_asked_about_and_not_guessed(three, tmp_path):
+    one, two = Corrections(three[0]), Corrections(three[1])
+    who = {next(iter(v)): k for k, v in people(one).items()}
+    also = {next(iter(v)): k for k, v in people(two).items()}
+    one.name(who["p0"], "Anna")
+    two.name(also["p0"], "Bo")  # looks like Anna
+    one.name(who["p1"], "Cleo")
+    two.name(also["p2"], "Cleo")  # does not look like Cleo
+    for cast in (one, two):
+        cast.close()
+    found = join(three, tmp_path / "season.cast")
+    names = {tuple(sorted(conflict.names)) for conflict in found}
+    assert names == {("Cleo", "Cleo"), ("Anna", "Bo")}
+    assert any("look alike" in str(conflict) for conflict in found)
+    cast = Corrections(tmp_path / "season.cast")
+    assert cast.character("Anna").number != cast.character("Bo").number
+    twice = [c.number for c in cast.cast.characters if c.name == "Cleo"]
+    assert len(twice) == 2
+    asked = questions(cast.points, cast.facts, cast.state)
+    pairs = {frozenset((q.one.character, o.character)) for q in asked for o in q.others}
+    assert frozenset(twice) in pairs
+    anna, bo = cast.character("Anna").number, cast.character("Bo").number
+    assert frozenset((anna, bo)) not in pairs  # two names are two people
+
+
+def test_one_more_video_changes_nobody(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    cast.name(1, "Anna")
+    moved = str(cast.tracks.ids[cast.character(2).tracks[0]])
+    cast.move([moved])
+    before, named = by_track(cast), cast.character("Anna").number
+    cast.close()
+    conflicts, new = add(season, three[2])
+    assert (conflicts, new) == ([], 1)  # p4; p3 was in the first
+    cast = Corrections(season)
+    after = by_track(cast)
+    assert {track: after[track] for track in before} == before
+    assert cast.character("Anna").number == named
+    assert cast.lost == []
+    assert cast.tracks.video[cast.character("Anna").tracks].max() == 2
+    # the same person is in the same character, but for the track that was taken out
+    who = sorted(map(sorted, people(cast).values()))
+    assert who == sorted([*([f"p{k}"] for k in range(5)), *[sorted(people(cast)[before[moved]])]])
+    cast.move([str(cast.tracks.ids[cast.character(1).tracks[0]])])  # a number that is free
+    assert len(people(cast)) == 7
+
+
+def test_one_more_video_after_a_clustering_was_taken(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    cast.merge([1, 2], waive=True)
+    cast.move([str(cast.tracks.ids[cast.character(3).tracks[0]])])
+    accept(cast, propose(cast))
+    before = by_track(cast)
+    cast.close()
+    add(season, three[2])
+    cast = Corrections(season)
+    after = by_track(cast)
+    assert {track: after[track] for track in before} == before
+    assert cast.lost == []
+
+
+def test_the_balls_follow_corrections(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    first = balls_of(season)
+    assert first.numbers.tolist() == sorted(people(cast))
+    cast.merge([1, 2], waive=True)
+    assert balls_of(season).numbers.tolist() == sorted(people(cast))
+    cast.close()
+    (season / BALLS).write_bytes(b"x")
+    with pytest.raises(InputError, match="damaged"):
+        balls_of(season)
+
+
+def test_names_of_one_more_video(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(three[2])
+    who = {next(iter(v)): k for k, v in people(cast).items()}
+    cast.name(who["p4"], "Eve")
+    cast.name(who["p0"], "Anna")
+    cast.close()
+    assert add(season, three[2])[0] == []
+    joined = Corrections(season)
+    assert people(joined)[joined.character("Eve").number] == {"p4"}
+    assert people(joined)[joined.character("Anna").number] == {"p0"}
+    joined.close()
+    with pytest.raises(InputError, match="in .* already"):
+        add(season, three[2])
+
+
+def test_two_files_of_one_name(tmp_path):
+    one = episode(tmp_path / "a", "film", seed=1)
+    two = episode(tmp_path / "b", "film", seed=2)
+    join([one, two], tmp_path / "both.cast")
+    cast = Corrections(tmp_path / "both.cast")
+    assert cast.tracks.videos == ("film.mp4", "film.mp4 (film-2)")
+    assert sorted(map(sorted, people(cast).values())) == [[f"p{k}"] for k in range(4)]
+
+
+def test_clustering_again_keeps_characters_whole(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three, season)
+    cast = Corrections(season)
+    assert propose(cast).changes == ()
+    cast.move([str(name) for name in cast.tracks.ids[cast.tracks.video == 1][:1]])
+    assert all(len(change.tracks) == 1 for change in propose(cast).changes)
+    with pytest.raises(InputError, match="not fine-tuned"):
+        propose(cast, tuned=True)
+
+
+def test_what_cannot_be_joined(three, tmp_path):
+    season = tmp_path / "season.cast"
+    with pytest.raises(InputError, match="two casts"):
+        join(three[:1], season)
+    with pytest.raises(InputError, match="two casts"):
+        join([three[0], three[0]], season)
+    join(three[:2], season)
+    with pytest.raises(InputError, match="there already"):
+        join(three, season)
+    with pytest.raises(InputError, match="joined cast"):
+        join([season, three[2]], tmp_path / "more.cast")
+    with pytest.raises(InputError, match="one video"):
+        add(three[0], three[1])
+    with pytest.raises(InputError, match="joined cast"):
+        add(season, season)
+    with pytest.raises(InputError, match="not a cast"):
+        join([three[0], tmp_path / "nothing"], tmp_path / "more.cast")
+    assert not (tmp_path / "more.cast").exists()
+
+
+def test_a_video_with_no_faces(three, tmp_path):
+    empty = episode(tmp_path, "empty", 1)
+    tracks = TrackSet.from_faces([], video="empty.mp4", describer="SFace")
+    write_folder(empty, tracks, np.empty(0, np.int64))
+    run = json.loads((three[0] / RUN).read_text())
+    run["video"]["name"] = "empty.mp4"
+    (empty / RUN).write_text(json.dumps(run))
+    join([empty, *three], tmp_path / "season.cast")
+    cast = Corrections(tmp_path / "season.cast")
+    assert len(cast.tracks.videos) == 4
+    assert (cast.tracks.video > 0).all()

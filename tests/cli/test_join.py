@@ -1,0 +1,55 @@
+"""One cast of several videos, from the command line and on the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from tests.cast.test_join import episode, people
+from tests.cli.test_commands import castlist
+from tests.review.server import Server
+
+
+@pytest.fixture
+def three(tmp_path):
+    return [episode(tmp_path, f"e{k}", people, seed=k) for k, people in ((1, 4), (2, 3), (3, 5))]
+
+
+def test_join_name_add_review(three, tmp_path):
+    season = tmp_path / "season.cast"
+    castlist("name", three[0], "1", "Anna")
+    told = castlist("join", *three[:2], "-o", season).stdout
+    assert "4 characters" in told
+    assert "Anna (1)" in told
+    assert "?" not in told
+    castlist("name", three[2], "1", "Bo")
+    told = castlist("add", season, three[2]).stdout
+    assert "2 of them are new" in told  # one who was not there, and Bo, who looks like Anna
+    assert "look alike, and are called Anna and Bo" in told
+    castlist("merge", season, "1", "2", "--waive")
+    assert "undone: merged 2 characters" in castlist("undo", season).stdout
+    page = (season / "report.html").read_text("utf-8")
+    assert "e1.mp4 and 2 more" in page
+    with Server(season) as server:
+        cast = server.get("/api/cast")
+        assert cast["video"] == "e1.mp4 and 2 more"
+        assert cast["duration"] == 120
+        tracks = server.get("/api/characters/1")["all"]
+        assert {track["video"] for track in tracks} >= {"e1.mp4", "e2.mp4"}
+        assert server.get(f"/api/tracks/{tracks[0]['id']}")["film"] in (0, 1, 2)
+        assert server.ask(f"/faces/{tracks[0]['id']}/0")[0] == 200
+        assert server.ask("/faces/e1:..%2f..%2frun/0")[0] in (404, 422)
+        assert server.get("/api/questions")["questions"]
+        assert server.act(kind="name", characters=[2], name="Cleo")[0] == 200
+    assert Corrections(season).character("Cleo")
+
+
+def test_what_cannot_be(three, tmp_path):
+    for words, said in (
+        (["join", three[0], "-o", tmp_path / "x.cast"], "two casts at least"),
+        (["add", three[0], three[1]], "the cast of one video"),
+        (["add", tmp_path / "none.cast", three[1]], "not a cast"),
+    ):
+        run = castlist(*words, code=2)
+        assert said in run.stderr
+    assert people(Corrections(three[0]))

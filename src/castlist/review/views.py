@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.appearances import appearances
 from castlist.cast.cast import Character
 from castlist.cast.corrections import Corrections
 from castlist.cast.questions import Question, Strip, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
-from castlist.report.page import MERGE, appearances
+from castlist.report.page import MERGE
 
 #: Ids of tracks that are not to be compared now.
 Skipped = list[tuple[list[str], list[str]]]

@@ -103,8 +103,8 @@ def by_questions(one: Episode) -> int:
             who = one.who(other.tracks)
             body["same" if who == me else "different"].append(other.tracks if own else other.shown)
             if who != me:
-                right = instead is not None and one.who(instead.tracks) == who
-                body["instead"].append(instead.shown if right else [])
+                right = instead if instead is not None and one.who(instead.tracks) == who else None
+                body["instead"].append(right.shown if right else [])
         state.apply(Event(actions, 0.0, "", "answer", body), find)
     return actions
 

@@ -64,7 +64,7 @@ def child(path: Path) -> None:
     clocked(shots.ShotSplitter, "begins_at", "shots", lambda *_: 1)
     clocked(detect.YuNet, "detect", "detect", lambda *_: 1)
     clocked(follow.Follower, "_matches", "follow", lambda *_: 1)
-    clocked(watch._Shot, "_keep", "choose faces", lambda *_: 1)
+    clocked(watch.Shot, "keep", "choose faces", lambda *_: 1)
     clocked(describe.SFace, "describe", "describe", lambda _, crops: len(crops))
     began = time.perf_counter()
     found = scan(path)

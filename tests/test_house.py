@@ -25,7 +25,7 @@ ORDER = [
     ("learn",),
     ("video",),
     ("cast",),
-    ("report",),
+    ("report", "export"),
     ("study",),
     ("scanning",),
     ("review",),

@@ -18,6 +18,8 @@ from .cluster.xmeans import x_means as x_means
 from .errors import CastlistError as CastlistError
 from .errors import CollapseWarning as CollapseWarning
 from .errors import InputError as InputError
+from .export.settings import ExportSettings as ExportSettings
+from .export.write import export_cast as export_cast
 from .features import Features as Features
 from .io.parquet import write_tracks as write_tracks
 from .io.read import read_tracks as read_tracks

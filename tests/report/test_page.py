@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from castlist import TrackSet
+from castlist.cast.appearances import Appearance
 from castlist.cast.cast import Cast, Character
 from castlist.errors import CastlistError
 from castlist.report.page import (
-    Appearance,
-    appearances,
     clock,
     lasting,
     percent,
@@ -113,18 +112,6 @@ def test_timelines_are_where_the_faces_are(cast):
     assert rects(3) == [(997, 3, "1:39–1:40")]
     assert rects(4) == [(400, 3, "0:40")]
     assert page.texts("output")[:2] == ["2 appearances", "1 appearance"]
-
-
-def test_neighbours_merge():
-    tracks = tracks_at((30, 34), (0, 10), (2, 5), (12, 20), (20.5, 21))
-    assert appearances(Cast(tracks, (), 100.0), np.array([0, 1, 2, 3, 4]), gap=2.0) == [
-        Appearance(0, 21, 4),
-        Appearance(30, 34, 1),
-    ]
-    assert appearances(Cast(tracks, (), 100.0), np.array([1, 3]), gap=1.9) == [
-        Appearance(0, 10, 1),
-        Appearance(12, 20, 1),
-    ]
 
 
 def test_a_merged_appearance_says_of_how_many_tracks():

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from castlist.video.looks import Place
 from castlist.video.parts import Parts, pictures_of
-from castlist.video.watch import DescribedTrack, Place, WatchedShot
+from castlist.video.watch import DescribedTrack, WatchedShot
 
 RNG = np.random.default_rng(0)
 

@@ -12,6 +12,7 @@ from castlist.cli import (
     cluster,
     describe,
     evaluate,
+    export,
     finetune,
     join,
     log,
@@ -62,6 +63,7 @@ app.command("redo")(undo.redo)
 app.command("log")(log.log)
 app.command("recluster")(recluster.recluster)
 app.command("report")(report.report)
+app.command("export")(export.export)
 app.command("describe")(describe.describe)
 app.add_typer(models.models_app, name="models")
 app.command("train")(train.train)

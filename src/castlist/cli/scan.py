@@ -46,6 +46,11 @@ def scan(
         bool, typer.Option(help="Fine-tune the model on the video first, with who shares a frame.")
     ] = True,
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
+    tracks: Annotated[
+        Path | None,
+        typer.Option(help="Tracks made elsewhere (a MOT or CVAT for video file): their boxes are "
+                     "looked at instead of finding faces."),
+    ] = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Find out who is in a video: how many people, who appears when.
@@ -64,7 +69,10 @@ def scan(
         watching=WatchSettings(sample_rate=sample_rate, min_face=min_face),
         describer=describer, model=model, characters=characters, min_characters=min_characters,
         max_characters=max_characters, finetune=finetune, device=device,
+        tracks=tracks,
     )  # fmt: skip
+    if tracks is not None and len(videos) > 1:
+        raise InputError(f"{tracks} has the tracks of one video; scan one at a time with --tracks")
     folders = [cast_folder(video, out) for video in videos]
     if twice := {str(folder) for folder in folders if folders.count(folder) > 1}:
         raise InputError(f"two videos would share {min(twice)}; scan them with --out of their own")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from castlist.errors import InputError
 from castlist.io.authors import is_authors_folder, open_authors
+from castlist.io.cvat import read_cvat
+from castlist.io.given import GivenTracks
+from castlist.io.mot import read_mot
 from castlist.io.parquet import SUFFIX, open_parquet
 from castlist.io.sources import Source, assemble
 from castlist.tracks import TrackSet
@@ -40,3 +43,17 @@ def _open(path: Path, boxes: bool) -> Sequence[Source]:
     if not files:
         raise InputError(f"{path}: neither {SUFFIX} files nor an ids folder in it")
     return [open_parquet(file) for file in files]
+
+
+def read_given(path: str | Path) -> GivenTracks:
+    """Read tracks made elsewhere, from a file of CVAT for video 1.1 or of the MOT Challenge."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file of tracks")
+    try:
+        with path.open("rb") as file:
+            begin = file.read(1000)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    is_xml = begin.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+    return read_cvat(path) if is_xml else read_mot(path)

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
 from castlist.io.files import replacing
 from castlist.report.parts import picture_uri, style, text_of
@@ -30,15 +30,6 @@ MERGE = 1 / 300
 #: A timeline is this wide in its own units, and an appearance at least this: less than the gap
 #: between two (1000 / 300), so that widening does not make them one.
 WIDTH, NARROWEST = 1000, 3
-
-
-@dataclass(frozen=True)
-class Appearance:
-    """A stretch of the video a character is seen in, seconds; short gaps are inside it."""
-
-    start: float
-    end: float
-    n_tracks: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +81,7 @@ def render_report(
     span = max(_known(cast.duration), float(np.nanmax(cast.time, initial=0)))
     all_faces = _faces(cast, crops)
     cards = [
-        _Card(character, faces, appearances(cast, character.tracks, span * MERGE))
+        _Card(character, faces, appearances(cast.tracks, character.tracks, span * MERGE, cast.time))
         for character, faces in zip(cast.characters, all_faces, strict=True)
     ]
     environment = Environment(
@@ -118,24 +109,6 @@ def title_of(videos: Sequence[str]) -> str:
     if len(videos) > 1:
         return f"{videos[0]} and {len(videos) - 1} more"
     return next(iter(videos), "") or "Unnamed video"
-
-
-def appearances(cast: Cast, chosen: NDArray[np.int64], gap: float) -> list[Appearance]:
-    """Say when these tracks are seen, in order of time; those no farther than ``gap`` are one."""
-    spans = []
-    for track in chosen.tolist():
-        times = cast.time[cast.tracks.offsets[track] : cast.tracks.offsets[track + 1]]
-        times = times[np.isfinite(times)]
-        if len(times):
-            spans.append((float(times.min()), float(times.max())))
-    merged: list[Appearance] = []
-    for start, end in sorted(spans):
-        last = merged[-1] if merged else None
-        if last is not None and start <= last.end + gap:
-            merged[-1] = Appearance(last.start, max(last.end, end), last.n_tracks + 1)
-        else:
-            merged.append(Appearance(start, end, 1))
-    return merged
 
 
 def place(one: Appearance, span: float) -> tuple[float, float]:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.appearances import appearances
 from castlist.cast.cast import Character
 from castlist.cast.corrections import Corrections
 from castlist.cast.questions import Question, Strip, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
-from castlist.report.page import MERGE, appearances, title_of
+from castlist.report.page import MERGE, title_of
 
 #: Ids of tracks that are not to be compared now.
 Skipped = list[tuple[list[str], list[str]]]
@@ -124,7 +125,7 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
 
 def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
     duration = max(corrections.cast.duration, 1e-9)
-    spans = appearances(corrections.cast, one.tracks, duration * MERGE)
+    spans = appearances(corrections.tracks, one.tracks, duration * MERGE, corrections.cast.time)
     return {
         "number": one.number,
         "title": one.title,

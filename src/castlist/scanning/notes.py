@@ -55,6 +55,8 @@ class RunNotes:
             "changed": stat.st_mtime_ns,
         }
         watching = [_WATCHING, seen, asdict(settings.watching), DEFAULTS[0]]
+        if settings.tracks is not None:
+            watching.append(_content(settings.tracks))
         weights = _content(describer_file(settings.describer))
         prints = {"watch": _print(watching, settings.describer, weights)}
         bounds = [settings.characters, settings.min_characters, settings.max_characters]
@@ -68,7 +70,10 @@ class RunNotes:
                 **seen, "path": _way(folder, video.path), "duration": video.duration,
                 "size": list(video.size), "rate": video.rate,
             },
-            "settings": {**asdict(settings), "model": str(settings.model or "shipped")},
+            "settings": {
+                **asdict(settings), "model": str(settings.model or "shipped"),
+                "tracks": None if settings.tracks is None else printable(settings.tracks.name),
+            },
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("numpy", "torch", "av", "scenedetect-headless",

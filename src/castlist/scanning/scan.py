@@ -18,7 +18,7 @@ from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
-from castlist.io.read import read_tracks
+from castlist.io.read import read_given, read_tracks
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
@@ -31,6 +31,7 @@ from castlist.tracks import TrackSet
 from castlist.video.describe import SFACE, Describer, open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import Video, open_video
+from castlist.video.given import GivenBoxes, watch_given
 from castlist.video.parts import Parts
 from castlist.video.settings import WatchSettings
 from castlist.video.watch import WatchedShot, watch
@@ -90,6 +91,8 @@ def scan(
     path, settings = Path(video), settings or ScanSettings()
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
+    if settings.tracks is not None and not settings.tracks.is_file():
+        raise InputError(f"{settings.tracks}: no such file of tracks")
     folder = Path(folder) if folder is not None else cast_folder(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a cast needs a folder")
@@ -124,10 +127,11 @@ def _watched(
         raise InputError(
             f"this model takes features of {model.describer}, and the describer is {describer.name}"
         )
+    given = None if settings.tracks is None else GivenBoxes(read_given(settings.tracks), video)
     with notes.stage("watch") as note:
         parts = _parts(notes)
         resumed = parts.end
-        _watch_into(parts, video, describer, settings.watching, progress)
+        _watch_into(parts, video, describer, settings.watching, given, progress)
         tracks = parts.join(printable(video.path.name), describer.name)
         write_tracks(path, tracks)
         note["resumed_at"] = resumed
@@ -135,13 +139,16 @@ def _watched(
             "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
             "faces": tracks.n_faces, "shots": parts.shots,
         }  # fmt: skip
+        if given is not None:
+            notes.value["counts"]["given_tracks"] = len(given)
     parts.clear()
     return tracks
 
 
 def _watch_into(
-    parts: Parts, video: Video, describer: Describer, settings: WatchSettings, progress: Progress
-) -> None:
+    parts: Parts, video: Video, describer: Describer, settings: WatchSettings,
+    given: GivenBoxes | None, progress: Progress,
+) -> None:  # fmt: skip
     """Watch what is not watched yet, and write it down every few seconds."""
     if parts.place is None:
         return
@@ -154,7 +161,9 @@ def _watch_into(
         progress("finding faces", min(round(moment), total), total)
 
     at(parts.end)
-    with closing(watch(video, detector, describer, settings, parts.place, at)) as shots:
+    how = (detector, describer, settings, parts.place, at)
+    watching = watch(video, *how) if given is None else watch_given(video, given, *how)
+    with closing(watching) as shots:
         for shot in shots:
             waiting.append(shot)
             if shot.next is None or time.monotonic() - written > _SECONDS_A_PART:

@@ -30,6 +30,8 @@ class ScanSettings:
         Whether the model is fine-tuned on the video first, where two tracks share a frame.
     device : str
         ``cpu`` or ``cuda``.
+    tracks : Path or None
+        Tracks made elsewhere, in a MOT or CVAT file, to be looked at instead of finding faces.
     """
 
     watching: WatchSettings = field(default_factory=WatchSettings)
@@ -40,6 +42,7 @@ class ScanSettings:
     max_characters: int | None = None
     finetune: bool = True  # docs/study.md: nearer to the true number of characters
     device: str = "cpu"
+    tracks: Path | None = None
 
     def __post_init__(self) -> None:
         for name in ("characters", "min_characters", "max_characters"):

@@ -22,7 +22,8 @@ from castlist.features import Features
 from castlist.io.files import replacing
 from castlist.tracks import TrackSet
 from castlist.video.frames import Image
-from castlist.video.watch import DescribedTrack, Place, WatchedShot
+from castlist.video.looks import Place
+from castlist.video.watch import DescribedTrack, WatchedShot
 
 _PICTURES = 3  # of a track
 _TOTALS = ("tracks", "shots", "looks", "damaged", "end")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,20 +15,8 @@ from castlist.video.detect import Detector, Faces
 from castlist.video.follow import ALIKE, FEWEST_FACES, Follower, Track, cosine
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
+from castlist.video.looks import Look, Place, sampled
 from castlist.video.settings import WatchSettings
-from castlist.video.shots import CUT_WIDTH, ShotSplitter
-
-_AHEAD = 6  # pictures decoded before they are needed
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in a video a shot begins, in time and in counts: enough to go on from."""
-
-    time: float = 0.0
-    number: int = 0
-    shot: int = 0
-    seek: bool = True  # whether the video's times can be seeked to
 
 
 @dataclass(frozen=True)
@@ -73,6 +58,7 @@ class WatchedShot:
 def watch(
     video: Video, detector: Detector, describer: Describer, settings: WatchSettings,
     start: Place | None = None, at: Callable[[float], None] | None = None,
+    new_shot: Callable[[int], Shot] | None = None, also: Collection[int] = (),
 ) -> Generator[WatchedShot]:  # fmt: skip
     """Watch a video, shot after shot.
 
@@ -84,37 +70,33 @@ def watch(
         Where to begin: where a shot begins.
     at : callable, optional
         Told the time of every picture looked at.
+    new_shot : callable, optional
+        Makes a shot of a number, where faces are not to be found but known.
+    also : collection of int
+        Frames that are looked at besides.
     """
     start = start or Place()
-    shot: _Shot | None = None
+    new_shot = new_shot or (lambda number: Shot(number, detector, describer, settings))
+    shot: Shot | None = None
     end = start.time
-    for look in _sampled(video, settings.sample_rate, start):
+    for look in sampled(video, settings.sample_rate, start, also):
         if look.image is None:  # only says how far the video goes
             end = look.time
             continue
         if shot is None or look.shot != shot.number:
             if shot is not None:
                 place = Place(look.time, look.number, look.shot, look.seek)
-                yield WatchedShot(shot.finish(), place, end, shot.follower.looks)
-            shot = _Shot(look.shot, detector, describer, settings)
+                yield WatchedShot(shot.finish(), place, end, shot.looks)
+            shot = new_shot(look.shot)
         shot.look(look)
         end = look.time
         if at is not None:
             at(end)
     if shot is not None:
-        yield WatchedShot(shot.finish(), None, end, shot.follower.looks)
+        yield WatchedShot(shot.finish(), None, end, shot.looks)
 
 
-@dataclass(frozen=True)
-class _Look:
-    shot: int
-    number: int
-    time: float
-    image: Image | None
-    seek: bool = True
-
-
-class _Shot:
+class Shot:
     """The faces of one shot."""
 
     def __init__(
@@ -126,7 +108,12 @@ class _Shot:
         self.settings = settings
         self.follower = Follower(self._reference)
 
-    def look(self, look: _Look) -> None:
+    @property
+    def looks(self) -> int:
+        """How many pictures of it were looked at."""
+        return self.follower.looks
+
+    def look(self, look: Look) -> None:
         """Find the faces of a picture and give them to tracks."""
         assert look.image is not None
         image, faces = look.image, self.detector.detect(look.image)
@@ -138,14 +125,16 @@ class _Shot:
             crops = [self.describer.crop(image, faces.box[f], faces.landmarks[f]) for f in some]
             return self.describer.describe(crops)
 
-        def new() -> Gallery:
-            return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
-
-        tracks = self.follower.add(look.number, look.time, faces, describe, new)
+        tracks = self.follower.add(look.number, look.time, faces, describe, self.new_gallery)
         for face, track in enumerate(tracks):
-            self._keep(image, faces, face, track)
+            self.keep(image, faces, face, track)
 
-    def _keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
+    def new_gallery(self) -> Gallery:
+        """Begin the gallery of a track."""
+        return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
+
+    def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
+        """Keep a track's last face to be described, if it is among its best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
         worth = float(faces.score[face]) * quality(image, box, landmarks)
         if track.gallery.would_take(track.time[-1], worth):
@@ -160,9 +149,18 @@ class _Shot:
             track.reference = self.describer.describe([best.crop])[0]
         return track.reference
 
+    def ended(self) -> list[Track]:
+        """Return the shot's tracks, in order of their first face."""
+        return self.follower.finish()
+
+    def breaks(self, features: NDArray[np.float32]) -> list[int]:
+        """Find where one described face of a track is nothing like the one before it."""
+        alike = [cosine(a, b) >= ALIKE for a, b in pairwise(features)]
+        return [k + 1 for k, same in enumerate(alike) if not same]
+
     def finish(self) -> list[DescribedTrack]:
         """Describe the shot's tracks, all in one go."""
-        tracks = self.follower.finish()
+        tracks = self.ended()
         chosen = [track.gallery.best() for track in tracks]
         features = self.describer.describe([one.crop for some in chosen for one in some])
         ends = np.cumsum([len(some) for some in chosen])
@@ -175,9 +173,8 @@ class _Shot:
     def _parted(
         self, track: Track, portraits: list[Portrait], features: NDArray[np.float32]
     ) -> list[DescribedTrack]:
-        """Part a track where one face is nothing like the next: a cut was missed, or dissolved."""
-        alike = [cosine(a, b) >= ALIKE for a, b in pairwise(features)]
-        breaks = [k + 1 for k, same in enumerate(alike) if not same]
+        """Part a track where it breaks: a cut was missed, or dissolved."""
+        breaks = self.breaks(features)
         parts = []
         edges = [0, *breaks, len(portraits)]
         for first, last in pairwise(edges):
@@ -201,61 +198,3 @@ class _Shot:
                 )
             )
         return parts
-
-
-def _sampled(video: Video, rate: float, start: Place) -> Iterator[_Look]:
-    """Decode in a thread of its own: yield the pictures in which faces are looked for."""
-
-    def work(put: Callable[[_Look], None]) -> None:
-        splitter, shot, due = ShotSplitter(), start.shot - 1, 0.0
-        time, number = start.time, start.number
-        for frame in video.frames(start.time, start.number, start.seek):
-            time, number = frame.time, frame.number
-            if splitter.begins_at(time, frame.image(CUT_WIDTH)):
-                shot, due = shot + 1, time
-            if time >= due - 1e-6:
-                put(_Look(shot, number, time, frame.image(), not video.mended))
-                due += 1 / rate
-                if due <= time:  # frames are rarer than looks
-                    due = time + 1e-6
-        put(_Look(shot, number, time, None))
-
-    return _from_thread(work)
-
-
-def _from_thread(work: Callable[[Callable[[_Look], None]], None]) -> Iterator[_Look]:
-    """Run work in a thread and yield what it puts, a few things ahead."""
-    ready: queue.Queue[_Look | BaseException | None] = queue.Queue(_AHEAD)
-    stopped = threading.Event()
-
-    class _Stop(Exception):
-        pass
-
-    def put(item: _Look | BaseException | None) -> None:
-        while not stopped.is_set():
-            try:
-                return ready.put(item, timeout=0.2)
-            except queue.Full:
-                continue
-        raise _Stop
-
-    def run() -> None:
-        try:
-            work(put)
-            put(None)
-        except _Stop:
-            pass
-        except BaseException as error:
-            with suppress(_Stop):
-                put(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stopped.set()
-        thread.join()

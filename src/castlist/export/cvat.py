@@ -1,0 +1,73 @@
+"""CVAT for video 1.1: tracks with boxes, labelled by character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.export.timecode import frame_at
+from castlist.export.timeline import Timeline
+
+#: Colours of labels, far apart; the leading character is blue.
+_COLOURS = ("#3377ee", "#22aa99", "#55aa22", "#ddaa00", "#ee7722", "#dd3344", "#ee66aa", "#8844cc")
+
+
+def cvat_lines(timeline: Timeline) -> Iterator[str]:
+    """Write every track with a keyframe a face; between them CVAT draws the boxes itself."""
+    tracks, frame = timeline.tracks, timeline.face_frames()
+    stop = max(frame_at(timeline.duration, timeline.rate) - 1, int(frame.max(initial=0)))
+    yield '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n'
+    yield from _meta(timeline, stop)
+    for person in timeline.people:
+        for track in person.tracks.tolist():
+            faces = np.arange(tracks.offsets[track], tracks.offsets[track + 1])
+            faces = faces[np.isfinite(tracks.box[faces]).all(axis=1)]
+            if not len(faces):
+                continue
+            label = quoteattr(person.label)
+            yield f'<track id="{track}" label={label} source="auto">\n'
+            for face in faces.tolist():
+                yield _box(int(frame[face]), _corners(timeline, face), outside=False)
+            last = int(faces[-1])
+            if frame[last] < stop:  # without it, CVAT would hold the box to the end of the video
+                yield _box(int(frame[last]) + 1, _corners(timeline, last), outside=True)
+            yield "</track>\n"
+    yield "</annotations>\n"
+
+
+def _meta(timeline: Timeline, stop: int) -> Iterator[str]:
+    name = escape(timeline.video)
+    yield f"<meta>\n<task>\n<name>{name}</name>\n<size>{stop + 1}</size>\n"
+    yield "<mode>interpolation</mode>\n<overlap>0</overlap>\n"
+    yield f"<start_frame>0</start_frame>\n<stop_frame>{stop}</stop_frame>\n<labels>\n"
+    for label, colour in timeline.coloured(_COLOURS).items():
+        yield (
+            f"<label><name>{escape(label)}</name><color>{colour}</color>"
+            "<type>rectangle</type><attributes></attributes></label>\n"
+        )
+    yield "</labels>\n"
+    if timeline.size is not None:
+        width, height = timeline.size
+        yield f"<original_size><width>{width}</width><height>{height}</height></original_size>\n"
+    yield f"<source>{name}</source>\n</task>\n</meta>\n"
+
+
+def _corners(timeline: Timeline, face: int) -> NDArray[np.float64]:
+    """Return a face's corners inside the picture: CVAT knows no boxes that reach out of it."""
+    x, y, w, h = (float(side) for side in timeline.tracks.box[face])
+    corners = np.array([x, y, x + w, y + h])
+    if timeline.size is not None:
+        corners = np.clip(corners, 0, np.tile(timeline.size, 2))
+    return corners
+
+
+def _box(frame: int, corners: NDArray[np.float64], outside: bool) -> str:
+    sides = zip(("xtl", "ytl", "xbr", "ybr"), corners, strict=True)
+    text = " ".join(f'{name}="{value:.2f}"' for name, value in sides)
+    return (
+        f'<box frame="{frame}" keyframe="1" outside="{int(outside)}" occluded="0" {text} '
+        'z_order="0"></box>\n'
+    )

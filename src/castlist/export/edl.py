@@ -1,0 +1,50 @@
+"""EDL: markers on a timeline, as DaVinci Resolve writes and imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from castlist.errors import InputError
+from castlist.export.timecode import can_drop, start_frame, timecode
+from castlist.export.timeline import Timeline
+
+#: Resolve's own, in the order of its menu; the leading character is blue.
+_COLOURS = (
+    "Blue", "Cyan", "Green", "Yellow", "Red", "Pink", "Purple", "Fuchsia", "Rose", "Lavender",
+    "Sky", "Mint", "Lemon", "Sand", "Cocoa", "Cream",
+)  # fmt: skip
+
+
+def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
+    """Write a marker for every appearance, on a timeline that starts at 01:00:00:00.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        The people of a video.
+    drop : bool, optional
+        Whether timecode is drop-frame; if not given, where that exists (29.97 and 59.94).
+    """
+    rate = timeline.rate
+    if drop is None:
+        drop = can_drop(rate)
+    elif drop and not can_drop(rate):
+        raise InputError(
+            f"{timeline.video}: there is no drop-frame timecode at {float(rate):.3f} frames a "
+            "second; only at 29.97 and 59.94"
+        )
+    start = start_frame(rate, drop)
+    yield f"TITLE: {timeline.video}\n"
+    yield f"FCM: {'DROP FRAME' if drop else 'NON-DROP FRAME'}\n\n"
+    colour = timeline.coloured(_COLOURS)
+    free = 0
+    for number, (seen, person) in enumerate(timeline.in_order(), 1):
+        first, after = timeline.frames(seen)
+        # A frame of Resolve's ruler holds one marker: of people who appear at once, the next
+        # one's stands on the next frame.
+        first = max(first, free)
+        free = first + 1
+        begin, end = (timecode(start + f, rate, drop) for f in (first, free))
+        yield f"{number:03}  001      V     C        {begin} {end} {begin} {end}  \n"
+        name = person.label.replace("|", "¦")  # the format's own sign, and it has no escape
+        yield f" |C:ResolveColor{colour[person.label]} |M:{name} |D:{max(1, after - first)}\n\n"

@@ -1,0 +1,44 @@
+"""MOT Challenge: a line a face, as tools for tracking read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from castlist.export.settings import By
+from castlist.export.timeline import Timeline
+
+
+def mot_lines(timeline: Timeline, by: By = By.TRACK) -> Iterator[str]:
+    """Write the faces that were looked at, by frame.
+
+    Frames, ids and pixels are counted from 1, as the Challenge says. Frames that were not looked
+    at have no line: nothing is made up between two looks.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        The people of a video.
+    by : By
+        Whose number the id is.
+    """
+    tracks = timeline.tracks
+    ids = np.zeros(len(tracks), np.int64)
+    confidence = np.zeros(len(tracks))
+    for person in timeline.people:
+        ids[person.tracks] = person.tracks + 1 if by == By.TRACK else person.character.number
+        confidence[person.tracks] = person.confidence
+    owner = tracks.track_of_face
+    known = np.isfinite(tracks.box).all(axis=1) & (ids[owner] > 0)
+    frame, who = timeline.face_frames()[known] + 1, ids[owner[known]]
+    box, sure = tracks.box[known] + np.array([1, 1, 0, 0], np.float32), confidence[owner[known]]
+    # A frame has one box of an id. Where somebody is there twice (a mirror), the larger one stays.
+    order = np.lexsort((-box[:, 2] * box[:, 3], who, frame))
+    last = (-1, -1)
+    for face in order.tolist():
+        key = (int(frame[face]), int(who[face]))
+        if key != last:
+            sides = ",".join(f"{side:.2f}" for side in box[face])
+            yield f"{key[0]},{key[1]},{sides},{sure[face]:.4f},-1,-1,-1\n"
+        last = key

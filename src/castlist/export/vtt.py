@@ -1,0 +1,25 @@
+"""WebVTT: a cue for every appearance, for players and captioning tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from castlist.export.timeline import Timeline
+
+
+def vtt_lines(timeline: Timeline) -> Iterator[str]:
+    """Write who is seen when; people seen at once have cues that overlap."""
+    yield "WEBVTT\n"
+    for seen, person in timeline.in_order():
+        start = round(1000 * seen.start)
+        end = max(start + 1, round(1000 * seen.end))
+        # With > escaped, a name cannot hold the --> that would make it a line of times.
+        yield f"\n{_clock(start)} --> {_clock(end)}\n{escape(person.label, quote=False)}\n"
+
+
+def _clock(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}.{rest:03}"

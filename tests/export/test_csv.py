@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+
+from castlist.export.csv import COLUMNS, csv_lines
+from castlist.export.timeline import timelines
+from tests.export.casts import AWKWARD, made_timeline, nobody, two_videos
+
+
+def test_a_row_a_track(tmp_path):
+    one = made_timeline(tmp_path / "film.cast")
+    text = "".join(csv_lines([one]))
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert tuple(rows[0]) == COLUMNS
+    assert [(r["character"], r["start"], r["end"], r["track"]) for r in rows] == [
+        (AWKWARD, "0.000", "2.200", "00001"),
+        ("Character 1", "0.000", "1.200", "00003"),
+        (AWKWARD, "2.200", "4.200", "00002"),
+        (AWKWARD, "10.000", "12.200", "00004"),
+        ("Character 1", "599.800", "661.400", "00005"),
+    ]
+    assert {r["video"] for r in rows} == {one.video}
+    assert all(0 <= float(r["confidence"]) <= 1 for r in rows)
+    table = pd.read_csv(io.StringIO(text), dtype={"track": str})
+    assert table.character.tolist() == [r["character"] for r in rows]
+    assert (table.end > table.start).all()
+
+
+def test_videos_are_told_apart(tmp_path):
+    rows = list(csv.DictReader(csv_lines(timelines(two_videos(tmp_path)))))
+    assert [r["video"] for r in rows] == ["a.mp4"] * 3 + ["b.mp4"] * 2
+
+
+def test_nobody(tmp_path):
+    one = nobody(tmp_path / "film.cast")
+    assert "".join(csv_lines([one])) == ",".join(COLUMNS) + "\r\n"

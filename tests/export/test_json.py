@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from castlist.export.json import json_lines, json_schema
+from castlist.export.timeline import timelines
+from tests.export.casts import AWKWARD, made_timeline, nobody, two_videos
+
+
+def written(lines):
+    value = json.loads("".join(json_lines(lines)))
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    jsonschema.validate(value, json_schema(), jsonschema.Draft202012Validator)
+    return value
+
+
+def test_the_whole_cast(tmp_path):
+    value = written([made_timeline(tmp_path / "film.cast", 23.976)])
+    (video,) = value["videos"]
+    assert video["rate"] == [24000, 1001]
+    assert video["size"] == [640, 360]
+    first, second = value["characters"]
+    assert (second["name"], second["label"], second["reviewed"]) == (AWKWARD, AWKWARD, True)
+    assert [t["id"] for t in second["tracks"]] == ["00001", "00002", "00004"]
+    assert [(a["start"], a["end"]) for a in second["appearances"]] == [(0, 4.2), (10, 12.2)]
+    assert (first["name"], first["label"]) == ("", "Character 1")
+
+
+def test_who_is_in_two_videos_is_one_character(tmp_path):
+    value = written(timelines(two_videos(tmp_path)))
+    assert [one["name"] for one in value["videos"]] == ["a.mp4", "b.mp4"]
+    assert len(value["characters"]) == 2
+    for one in value["characters"]:
+        assert {a["video"] for a in one["appearances"]} == {"a.mp4", "b.mp4"}
+
+
+def test_nobody_and_nothing_known(tmp_path):
+    assert written([nobody(tmp_path / "film.cast")])["characters"] == []
+    moment = made_timeline(tmp_path / "moment.cast", None, spans=[(0.0, 0.0, 0)])
+    assert written([moment])["videos"][0]["rate"] is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"confidence": 2}, {"number": 0}, {"label": ""}, {"tracks": [{"id": "1"}]},
+               {"more": 1}, {"appearances": [{"video": "a", "start": -1, "end": 0}]}],
+)  # fmt: skip
+def test_the_schema_refuses_what_is_wrong(tmp_path, change):
+    value = written([made_timeline(tmp_path / "film.cast")])
+    value["characters"][0] |= change
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(value, json_schema())

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from castlist import InputError
+from castlist.cast.cast import Cast, Character
+from castlist.export.timeline import one_line, timelines, unique_labels
+from tests.export.casts import AWKWARD, made_cast, made_timeline, note_video, two_videos
+
+
+def spans(person):
+    return [(round(a.start, 3), round(a.end, 3)) for a in person.appearances]
+
+
+def test_tracks_that_touch_are_one_appearance(tmp_path):
+    one = made_timeline(tmp_path / "film.cast")
+    by_label = {person.label: spans(person) for person in one.people}
+    assert by_label == {
+        "Character 1": [(0.0, 1.2), (599.8, 661.4)],  # not beyond the video's end
+        AWKWARD: [(0.0, 4.2), (10.0, 12.2)],
+    }
+    assert one.video == 'Folge 1 é <a&b>, "x".mp4'
+    assert [person.label for _, person in one.in_order()] == [
+        "Character 1", AWKWARD, AWKWARD, "Character 1",
+    ]  # fmt: skip
+
+
+def test_what_is_no_face_is_not_exported(tmp_path):
+    cast = made_cast(tmp_path / "film.cast")
+    cast.not_face(["00003"])
+    (one,) = timelines(cast)
+    assert sum(len(person.tracks) for person in one.people) == 4
+
+
+def test_a_look_that_comes_a_frame_late_is_no_gap(tmp_path):
+    late = [(0.0, 1.0, 0), (1.0 + 0.2 + 1 / 24, 2.0, 0)]
+    one = made_timeline(tmp_path / "film.cast", rate=24.0, spans=late)
+    assert len(one.people[0].appearances) == 1
+
+
+def test_a_rate_not_noted_is_counted(tmp_path):
+    cast = made_cast(tmp_path / "film.cast", rate=None)
+    assert timelines(cast)[0].rate == 25
+    assert timelines(cast, 29.97)[0].rate == Fraction(30_000, 1001)
+
+
+def test_a_rate_that_nothing_tells(tmp_path):
+    cast = made_cast(tmp_path / "film.cast", rate=None, spans=[(0.0, 0.0, 0)])
+    with pytest.raises(InputError, match="give it with --rate"):
+        _ = timelines(cast)[0].rate
+
+
+def test_two_videos_are_two_timelines(tmp_path):
+    one, two = timelines(two_videos(tmp_path))
+    assert (one.video, two.video) == ("a.mp4", "b.mp4")
+    assert [len(p.tracks) for p in one.people] == [1, 2]
+    assert [spans(p) for p in two.people] == [[(599.8, 661.6)], [(10.0, 12.2)]]
+    assert [two.tracks.ids[p.tracks].tolist() for p in two.people] == [["00005"], ["00004"]]
+
+
+def test_the_size_noted_may_be_missing(tmp_path):
+    made_cast(tmp_path / "film.cast")
+    note_video(tmp_path / "film.cast", size=None)
+    from castlist import Corrections
+
+    assert timelines(Corrections(tmp_path / "film.cast"))[0].size is None
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (["Anna", "Ben", ""], ["Anna", "Ben", "Character 3"]),
+        (["Anna", "Anna", "Ben"], ["Anna (1)", "Anna (2)", "Ben"]),
+        (["Anna", "Anna", "Anna (1)"], ["Anna (1)", "Anna (2)", "Anna (1) (3)"]),
+        (["Character 3", "", ""], ["Character 3 (1)", "Character 2", "Character 3 (3)"]),
+    ],
+)
+def test_labels_are_nobody_elses(names, labels):
+    none = np.empty(0, np.int64)
+    people = tuple(Character(k, name, False, none, 1.0, 1.0) for k, name in enumerate(names, 1))
+    assert unique_labels(Cast(None, people, 1.0)) == labels
+
+
+def test_a_line_is_a_line():
+    assert one_line("a\r\nb\u2028c\x00d\x85e\ufffff") == "a b c d e f"
+    assert one_line("می\u200cخواهم ‍👩‍🚀") == "می\u200cخواهم ‍👩‍🚀"
+    assert one_line("caf\udce9") == "caf?"

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from castlist import CastlistError, Corrections, InputError
+from castlist.export.settings import ExportSettings, To
+from castlist.export.write import FORMATS, export_cast, export_lines
+from tests.export.casts import made_cast, two_videos
+
+
+@pytest.mark.parametrize("to", list(To))
+def test_one_video_is_one_file_named_after_its_cast(tmp_path, monkeypatch, to):
+    cast = made_cast(tmp_path / "film é.cast")
+    monkeypatch.chdir(tmp_path)
+    (path,) = export_cast(cast, to)
+    assert path.name == f"film é.cast{FORMATS[to].suffix}"
+    text = path.read_bytes().decode()
+    assert text == "".join(export_lines(cast, to))
+    (tmp_path / "out").mkdir()
+    assert export_cast(cast, to, tmp_path / "out") == [tmp_path / "out" / path.name]
+    (named,) = export_cast(cast, to, tmp_path / "new" / "x.y")
+    assert named.read_bytes().decode() == text
+
+
+@pytest.mark.parametrize("to", list(To))
+def test_several_videos(tmp_path, to):
+    cast = two_videos(tmp_path)
+    suffix = FORMATS[to].suffix
+    if to in (To.CSV, To.JSON):
+        (path,) = export_cast(cast, to, tmp_path / f"one{suffix}")
+        assert {"a.mp4", "b.mp4"} <= set(path.read_text("utf-8").replace('"', ",").split(",")) | {
+            line.rpartition(",")[2] for line in path.read_text("utf-8").splitlines()
+        }
+        return
+    paths = export_cast(cast, to, tmp_path / "out")
+    assert [p.name for p in paths] == [f"a.mp4{suffix}", f"b.mp4{suffix}"]
+    assert paths[0].read_text("utf-8") != paths[1].read_text("utf-8")
+    with pytest.raises(InputError, match="has 2 videos"):
+        export_cast(cast, to)
+    with pytest.raises(InputError, match="give a folder"):
+        export_lines(cast, to)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="give a folder"):
+        export_cast(cast, to, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("to", "settings", "says"),
+    [
+        ("xls", {}, "no format 'xls'; there are csv, json"),
+        ("csv", {"by": "track"}, "ids of mot"),
+        ("mot", {"by": "face"}, "by track or character"),
+        ("otio", {"drop_frame": True}, "timecode of edl"),
+        ("edl", {"drop_frame": True}, "no drop-frame timecode at 25"),
+        ("edl", {"rate": -1.0}, "frame rate"),
+        ("edl", {"rate": 0.0}, "frame rate"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_written(tmp_path, to, settings, says):
+    cast = made_cast(tmp_path / "film.cast")
+    with pytest.raises(InputError, match=says):
+        export_cast(cast, to, tmp_path / "out", ExportSettings(**settings))
+    assert [p.name for p in tmp_path.iterdir()] == ["film.cast"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    cast = made_cast(tmp_path / "film.cast")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CastlistError, match="cannot write"):
+        export_cast(cast, "vtt", tmp_path / "file" / "x.vtt")
+
+
+def test_what_was_corrected_is_what_is_written(tmp_path):
+    cast = made_cast(tmp_path / "film.cast")
+    cast.name(2, "Anna")
+    assert "Anna" in "".join(export_lines(Corrections(cast.folder), "vtt"))
+    cast.undo()
+    assert "Anna" not in "".join(export_lines(Corrections(cast.folder), "vtt"))

@@ -1,0 +1,128 @@
+"""Scans of videos whose tracks were made elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from castlist import InputError
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import REPORT
+from castlist.export.write import export_cast
+from castlist.scanning.scan import scan
+from castlist.scanning.settings import ScanSettings
+from tests.cast.folders import made_video, write_film
+from tests.cli.test_commands import castlist
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """A drawn film, and its tracks as a MOT file: faces no detector need find."""
+    folder = tmp_path_factory.mktemp("drawn")
+    tracks = made_video(people=3, each=2)
+    path = write_film(folder / "film.mp4", tracks)
+    lines = [
+        f"{round(time * 5) + 1},{row + 1},{x + 1},{y + 1},{w},{h},1,-1,-1,-1\n"
+        for row, time, (x, y, w, h) in zip(
+            tracks.track_of_face, tracks.time, tracks.box, strict=True
+        )
+    ]
+    (folder / "film.txt").write_text("".join(lines))
+    return path, tracks
+
+
+def test_given_tracks_are_scanned_to_a_cast(film, weights):
+    path, tracks = film
+    done = castlist("scan", path, "--tracks", path.with_suffix(".txt"), "--json", "--no-finetune")
+    (found,) = json.loads(done.stdout)
+    assert found["counts"]["given_tracks"] == len(tracks) == 6
+    cast = Corrections(path.with_suffix(".cast"))
+    assert len(cast.tracks) == 6
+    np.testing.assert_allclose(
+        np.sort(cast.tracks.time[cast.tracks.offsets[:-1]]),
+        np.sort(tracks.time[tracks.offsets[:-1]]), atol=0.05,
+    )  # fmt: skip
+    assert (cast.cast.labels() >= 0).all()
+    assert not cast.tracks.labelled.any()
+    assert (path.with_suffix(".cast") / REPORT).read_text("utf-8").count("data:image/jpeg") >= 3
+    pairs = cast.tracks.overlaps()
+    assert len(pairs) == len(tracks.overlaps())
+    labels = cast.cast.labels()
+    assert (labels[pairs[:, 0]] != labels[pairs[:, 1]]).all()
+    again = json.loads((cast.folder / "run.json").read_text("utf-8"))
+    assert again["settings"]["tracks"] == "film.txt"
+
+
+def test_another_file_of_tracks_is_another_scan(film, weights, tmp_path):
+    path, _ = film
+    some = tmp_path / "some.txt"
+    some.write_text("".join(path.with_suffix(".txt").read_text().splitlines(True)[:5]))
+    folder = tmp_path / "x.cast"
+    settings = ScanSettings(tracks=path.with_suffix(".txt"), finetune=False)
+    first = scan(path, folder, settings)
+    assert len(first.cast.tracks) == 6
+    told = []
+    scan(path, folder, settings, progress=lambda *what: told.append(what))
+    assert not told
+    assert len(scan(path, folder, ScanSettings(tracks=some, finetune=False)).cast.tracks) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(None, "no such file of tracks"), ("1,1,x", "line 1: expected"),
+     ("99999,1,1,1,9,9", "of another video"), ("<!DOCTYPE a><a/>", "document type")],
+)  # fmt: skip
+def test_mistakes_are_told_before_anything_is_touched(film, weights, tmp_path, text, says):
+    path = tmp_path / "tracks"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InputError, match=says):
+        scan(film[0], tmp_path / "x.cast", ScanSettings(tracks=path))
+    assert not (tmp_path / "x.cast").exists()
+    done = castlist("scan", film[0], "-o", tmp_path, "--tracks", path, code=2)
+    assert says in done.stderr
+
+
+def test_tracks_are_of_one_video(film, tmp_path):
+    done = castlist("scan", film[0], tmp_path / "b.mp4", "--tracks", tmp_path / "x", code=2)
+    assert "one at a time" in done.stderr
+
+
+@pytest.mark.parametrize("to", ["mot", "cvat"])
+def test_real_faces_that_went_out_come_in_again(clips, weights, tmp_path, to):
+    from clip_video import compose
+
+    path = tmp_path / "sample.mp4"
+    compose(clips, path, seed=5, size=(640, 360), shots=6)
+    found = scan(path, settings=ScanSettings(finetune=False))
+    cast = Corrections(found.folder)
+    (file,) = export_cast(cast, to, tmp_path / "tracks")
+    again = scan(path, tmp_path / "again.cast", ScanSettings(tracks=file, finetune=False))
+    assert len(again.cast.tracks) == len(found.cast.tracks)
+    assert len(again.cast.characters) == len(found.cast.characters)
+    np.testing.assert_array_equal(again.cast.labels(), found.cast.labels())
+    ours, theirs = (one.cast.tracks.mean_features() for one in (found, again))
+    alike = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    assert alike.min() > 0.9
+
+
+def test_a_face_cut_by_its_box_alone_is_still_its_own(clips, weights):
+    """Landmarks guessed by the box describe the same person, if less well."""
+    from castlist.video.describe import open_describer
+    from castlist.video.detect import open_detector
+    from castlist.video.frames import open_video
+    from castlist.video.given import LANDMARKS
+
+    detector, describer = open_detector(), open_describer()
+    for name in ("d10", "d11"):
+        with open_video(clips / f"{name}.mp4") as video:
+            image = next(video.frames()).image()
+        faces = detector.detect(image)
+        box = faces.box[0]
+        crops = [describer.crop(image, box, points)
+                 for points in (faces.landmarks[0], box[:2] + LANDMARKS * box[2:])]  # fmt: skip
+        a, b = describer.describe([cv2.resize(c, (112, 112)) for c in crops])
+        assert float(a @ b) > 0.6

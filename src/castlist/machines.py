@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ J = TypeVar("J")
 
 #: Lost workers and machines that a task survives: it is done again that often.
 RETRIES = 5
+_PATIENCE = 10.0  # seconds for a cluster to answer
 
 
 @contextmanager
@@ -63,6 +65,17 @@ def in_order(
         if len(waiting) > ahead():
             yield waiting.popleft()
     yield from waiting
+
+
+def _reach(address: str) -> None:
+    """Say at once that nobody is there: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise InputError(f"{address}: a Ray cluster's address is host:port or ray://host:port")
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"no Ray cluster at {address} ({first_line(error)})") from error
 
 
 def _ray() -> Any:

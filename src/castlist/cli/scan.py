@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,7 +91,8 @@ def scan(
         if on_ray:
             from castlist.scanning.ray import scan_on_ray
 
-            outcomes = scan_on_ray(entries, settings, address=ray_address, progress=report)
+            with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
+                outcomes = scan_on_ray(entries, settings, address=ray_address, progress=report)
         else:
             outcomes = scan_all(entries, settings, progress=report)
     done = [outcome for outcome in outcomes if not outcome.failed]

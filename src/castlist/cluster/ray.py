@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 _AHEAD = 3  # batches a worker that are under way or waiting to be fetched
 _PARTS_A_WORKER = 4  # of a graph, so that a large part does not keep the others waiting
-_BATCH = 8  # jobs a task: one takes a fraction of a second, a task costs some milliseconds
+_BATCH = 4  # jobs a task: one takes a fraction of a second, a task costs some milliseconds
 
 
 class RayCrew:

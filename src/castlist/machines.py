@@ -39,6 +39,8 @@ def cluster(address: str | None = None, **start: Any) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     here = address in (None, "", "auto")
     words: dict[str, Any] = {"include_dashboard": False, **start} if here else {}
+    if not here:
+        _reach(str(address))
     try:
         ray.init("local" if here else address, log_to_driver=False, logging_level="ERROR", **words)
     except Exception as error:  # Ray's own kinds have no base in common but this

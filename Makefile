@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage bench-scan bench-review study setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan bench-ray bench-review study setup clean
 
 setup: $(READY)
 
@@ -33,6 +33,10 @@ bench: $(READY)
 bench-linkage: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/bench_linkage.py
+
+bench-ray: $(READY)
+	$(BIN)/python benchmarks/bench_ray.py
+	$(BIN)/python benchmarks/bench_scale.py
 
 CLIPS ?= ../shared/data/clips
 bench-scan: $(READY)

@@ -73,7 +73,7 @@ def grow(known: int, new: int, threshold: float) -> None:
     """Print what one more episode costs where so many tracks are known."""
     rng = np.random.default_rng(0)
     n_characters, dim = known // 20, 128
-    middles = rng.normal(size=(n_characters, dim)).astype(np.float32)
+    middles = rng.normal(size=(n_characters, dim))
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
     balls = Balls(np.arange(1, n_characters + 1), 20.0 * middles, np.full(n_characters, "", "U1"))
     # Half of them are known; 20 tracks each.

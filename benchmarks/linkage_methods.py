@@ -86,7 +86,8 @@ def _near_graph(points: Points, tau: float) -> tuple[NDArray[np.int32], NDArray[
     from castlist.cluster.graph import Cloud, pairs_within
 
     cloud = Cloud(points)
-    pairs = [pair for job in pairs_within(cloud, tau / 2) for pair in job.look()]
+    search = pairs_within(cloud, tau / 2)
+    pairs = [pair for job in search.jobs() for pair in search.look(job)]
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 

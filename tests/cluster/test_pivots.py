@@ -50,9 +50,8 @@ def products(monkeypatch):
 
 
 def looked_at(cloud, threshold, found) -> int:
-    return sum(
-        len(i) for job in pivots.prunable_pairs(cloud, threshold, found) for i, _ in job.look()
-    )
+    search = pivots.prunable_pairs(cloud, threshold, found)
+    return sum(len(i) for job in search.jobs() for i, _ in search.look(job))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -72,10 +71,8 @@ def test_every_pair_within_the_threshold_is_found() -> None:
     points, threshold = balls(4_000, 50, 0.3), 0.1
     cloud = graph.Cloud(points)
     found = pivots.Pivots(cloud.columns[:30], np.float32(float(cloud.limit(threshold)) / 4))
-    pairs = np.concatenate(
-        [np.column_stack(p) for job in pivots.pairs_by_pivots(cloud, threshold, found)
-         for p in job.look()]
-    )  # fmt: skip
+    search = pivots.pairs_by_pivots(cloud, threshold, found)
+    pairs = np.concatenate([np.column_stack(p) for job in search.jobs() for p in search.look(job)])
     square = pdist(points, "sqeuclidean")
     i, j = np.triu_indices(len(points), 1)
     within = set(map(tuple, np.column_stack([i, j])[square <= threshold].tolist()))

@@ -67,8 +67,13 @@ def test_too_many_equal_distances_are_an_error_not_a_flood(tight):
         complete_linkage(np.eye(60), 2.0)
 
 
-def pairs(jobs):
-    return [pair for job in jobs for i, j in job.look() for pair in zip(i, j, strict=True)]
+def pairs(search):
+    return [
+        pair
+        for job in search.jobs()
+        for i, j in search.look(job)
+        for pair in zip(i, j, strict=True)
+    ]
 
 
 def true_pairs(points, threshold):

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import Json, print_cast, print_json, progress
+from castlist.cli.common import Json, print_cast, print_json, print_table, progress
 from castlist.cli.models import licences_shown
-from castlist.errors import CastlistError, InputError
+from castlist.errors import InputError
 from castlist.io.files import printable
 from castlist.video.settings import WatchSettings
 from castlist.video.weights import DEFAULTS
 
 if TYPE_CHECKING:
+    from castlist.scanning.catalogue import Entry, Outcome
     from castlist.scanning.scan import Scan
+    from castlist.scanning.settings import ScanSettings
 
 
 def scan(
-    videos: Annotated[list[Path], typer.Argument(help="Video files.", show_default=False)],
+    videos: Annotated[
+        list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for the casts; beside each video if not given."),
@@ -51,6 +57,14 @@ def scan(
         typer.Option(help="Tracks made elsewhere (a MOT or CVAT for video file): their boxes are "
                      "looked at instead of finding faces."),
     ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Scan on a Ray cluster; one is started here if no "
+                           "--ray-address is given.")
+    ] = False,
+    ray_address: Annotated[
+        str | None, typer.Option(help="The Ray cluster, such as 10.0.0.1:6379; with it, --ray "
+                                 "need not be said.")
+    ] = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Find out who is in a video: how many people, who appears when.
@@ -59,10 +73,13 @@ def scan(
     pictures of faces, the cast, and what was done. A scan that was cut off goes on when the same
     command is given again.
 
+    Several videos, or folders of them, are scanned one after another, or on a Ray cluster with
+    `--ray` (`pip install 'castlist[ray]'`); what failed is listed with the reason, and tried
+    again by the next run.
+
     Example: `castlist scan episode.mp4`
     """
-    from castlist.scanning.scan import cast_folder
-    from castlist.scanning.scan import scan as scan_video
+    from castlist.scanning.catalogue import find_videos, scan_all
     from castlist.scanning.settings import ScanSettings
 
     settings = ScanSettings(
@@ -71,43 +88,63 @@ def scan(
         max_characters=max_characters, finetune=finetune, device=device,
         tracks=tracks,
     )  # fmt: skip
-    if tracks is not None and len(videos) > 1:
+    entries = find_videos(videos, out)
+    if tracks is not None and len(entries) > 1:
         raise InputError(f"{tracks} has the tracks of one video; scan one at a time with --tracks")
-    folders = [cast_folder(video, out) for video in videos]
-    if twice := {str(folder) for folder in folders if folders.count(folder) > 1}:
-        raise InputError(f"two videos would share {min(twice)}; scan them with --out of their own")
-    done, failed = [], []
-    for video, folder in zip(videos, folders, strict=True):
-        try:
-            with licences_shown(), progress() as report:
-                found = scan_video(video, folder, settings, progress=report)
-        except CastlistError as error:
-            if len(videos) == 1:
-                raise
-            failed.append(video)  # the others are still worth having
-            typer.echo(f"castlist: {error}", err=True)
-            continue
-        done.append(_summary(found))
-        if not json:
-            _print(found)
+    on_ray = ray or ray_address is not None
+    if len(entries) == 1 and not on_ray:
+        _scan_one(entries[0], settings, json)
+        return
+    with licences_shown(), progress() as report:
+        if on_ray:
+            from castlist.scanning.ray import scan_on_ray
+
+            with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
+                outcomes = scan_on_ray(entries, settings, address=ray_address, progress=report)
+        else:
+            outcomes = scan_all(entries, settings, progress=report)
+    done = [outcome for outcome in outcomes if not outcome.failed]
+    failed = [outcome for outcome in outcomes if outcome.failed]
     if json:
-        print_json(done)
+        print_json([outcome.summary for outcome in done])
+    elif done:
+        _print_table(done)
+    for outcome in failed:
+        typer.echo(f"castlist: {printable(outcome.failed)}", err=True)
     if failed:
-        raise InputError(f"{len(failed)} of {len(videos)} videos could not be scanned")
+        raise InputError(
+            f"{len(failed)} of {len(outcomes)} videos could not be scanned; "
+            "the same command tries them again"
+        )
 
 
-def _summary(found: Scan) -> dict[str, Any]:
-    return {
-        "video": found.run["video"]["name"],
-        "folder": str(found.folder),
-        "report": str(found.report),
-        "counts": found.run["counts"],
-        "characters": [
-            {"title": one.title, "background": one.background, "seconds": round(one.seconds, 2),
-             "tracks": len(one.tracks), "sure": round(one.sure, 3)}
-            for one in found.cast.characters
-        ],
-    }  # fmt: skip
+def _scan_one(entry: Entry, settings: ScanSettings, json: bool) -> None:
+    from castlist.scanning.catalogue import summary
+    from castlist.scanning.scan import scan as scan_video
+
+    with licences_shown(), progress() as report:
+        found = scan_video(entry.video, entry.folder, settings, progress=report)
+    if json:
+        print_json([summary(found)])
+    else:
+        _print(found)
+
+
+def _print_table(done: list[Outcome]) -> None:
+    from castlist.report.page import lasting
+
+    rows = [
+        [
+            printable(str(outcome.entry.video)), len(outcome.summary["characters"]),
+            outcome.summary["counts"].get("tracks", 0), lasting(outcome.summary["duration"]),
+        ]
+        for outcome in done
+    ]  # fmt: skip
+    print_table(["video", "characters", "tracks", "length"], rows)
+    seconds = sum(outcome.summary["duration"] for outcome in done)
+    typer.echo(
+        f"\n{len(done)} videos, {lasting(seconds)} in all; a report.html in each cast's folder"
+    )
 
 
 def _print(found: Scan) -> None:

@@ -6,9 +6,9 @@ candidate is decided by distances in float64, so rounding never changes a partit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numba import njit
@@ -19,10 +19,23 @@ Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 @dataclass(frozen=True)
 class Job:
-    """A part of the looking, for one thread: calling it yields candidate pairs."""
+    """A part of a search, for one thread or machine; only the search knows what it is."""
 
-    look: Callable[[], Iterator[Pairs]]
+    where: tuple[int, ...]
     cost: int  # pairs looked at, about
+
+
+class Search(Protocol):
+    """A way to find candidate pairs, in parts: all of the arrays in it, and next to none in a job.
+
+    So the arrays go to a machine once, and jobs go anywhere.
+    """
+
+    def jobs(self) -> Iterator[Job]:
+        """List the parts, all of which together look at every pair that may be near."""
+
+    def look(self, job: Job) -> Iterator[Pairs]:
+        """Do a part: give pairs (i, j) with i < j."""
 
 
 #: Sides of a tile of the distance matrix: 8 MiB, small enough to stay near the processor.
@@ -111,8 +124,8 @@ def as_rows(columns: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def pairs_within(
     cloud: Cloud, threshold: float, chosen: NDArray[np.int64] | None = None
-) -> Iterator[Job]:
-    """Look at every pair of points for those that may be within the threshold.
+) -> AllPairs:
+    """Make ready to look at every pair of points for those that may be within the threshold.
 
     Parameters
     ----------
@@ -122,20 +135,35 @@ def pairs_within(
         Squared distance.
     chosen : ndarray of int, optional
         Look only at these points, given in ascending order.
-
-    Yields
-    ------
-    Job
-        Some rows of tiles, whose pairs (i, j) have i < j.
     """
-    columns = cloud.columns if chosen is None else cloud.columns[chosen]
-    names = None if chosen is None else chosen.astype(np.int32)
-    n, limit = len(columns), cloud.limit(threshold)
+    if chosen is None:
+        return AllPairs(cloud.columns, cloud.limit(threshold), None)
+    return AllPairs(cloud.columns[chosen], cloud.limit(threshold), chosen.astype(np.int32))
 
-    def look(top: int, begin: int, end: int) -> Iterator[Pairs]:
+
+@dataclass(frozen=True)
+class AllPairs:
+    """A search that looks at every pair; a job is some rows of tiles."""
+
+    columns: NDArray[np.float32]
+    limit: np.float32
+    names: NDArray[np.int32] | None
+
+    def jobs(self) -> Iterator[Job]:
+        """List the parts."""
+        n = len(self.columns)
+        for top in range(0, n, TILE_ROWS):
+            for begin in range(top, n, _COLUMNS_A_JOB):
+                end = min(begin + _COLUMNS_A_JOB, n)
+                yield Job((top, begin, end), cost=TILE_ROWS * (end - begin))
+
+    def look(self, job: Job) -> Iterator[Pairs]:
+        """Do a part."""
+        top, begin, end = job.where
+        columns, names = self.columns, self.names
         rows = as_rows(columns[top : top + TILE_ROWS])
         for left in range(begin, end, TILE_COLUMNS):
-            i, j = near(rows, columns[left : min(left + TILE_COLUMNS, end)], limit)
+            i, j = near(rows, columns[left : min(left + TILE_COLUMNS, end)], self.limit)
             i += top
             j += left
             if left < top + TILE_ROWS:
@@ -143,11 +171,6 @@ def pairs_within(
                 i, j = i[above], j[above]
             if len(i):
                 yield (i, j) if names is None else (names[i], names[j])
-
-    for top in range(0, n, TILE_ROWS):
-        for begin in range(top, n, _COLUMNS_A_JOB):
-            end = min(begin + _COLUMNS_A_JOB, n)
-            yield Job(partial(look, top, begin, end), cost=TILE_ROWS * (end - begin))
 
 
 def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.float32) -> Pairs:
@@ -160,49 +183,6 @@ def near(rows: NDArray[np.float32], columns: NDArray[np.float32], limit: np.floa
     i, j = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
     _fill(tile, limit, ends - counts, counts, i, j)
     return i, j
-
-
-@njit(cache=True, nogil=True)
-def _root(parent, node):  # type: ignore[no-untyped-def]
-    """Climb to the root of a node's tree, and halve the way for who comes next."""
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
-
-
-@njit(cache=True, nogil=True)
-def unite(parent, left, right):  # type: ignore[no-untyped-def]
-    """Note in a union-find forest that pairs of nodes are connected; roots are smallest nodes."""
-    for k in range(len(left)):
-        a, b = left[k], right[k]
-        a, b = _root(parent, a), _root(parent, b)
-        if a < b:
-            parent[b] = a
-        elif b < a:
-            parent[a] = b
-
-
-@njit(cache=True, nogil=True)
-def spanning(left, right, scratch):  # type: ignore[no-untyped-def]
-    """Choose pairs, at most as many as nodes, that connect what all these pairs connect.
-
-    ``scratch`` has a place a node, all -1, and is left so.
-    """
-    chosen = np.empty(len(left), np.bool_)
-    for k in range(len(left)):
-        a, b = left[k], right[k]
-        if scratch[a] < 0:
-            scratch[a] = a
-        if scratch[b] < 0:
-            scratch[b] = b
-        a, b = _root(scratch, a), _root(scratch, b)
-        chosen[k] = a != b
-        scratch[b] = a
-    for k in range(len(left)):
-        scratch[left[k]] = -1
-        scratch[right[k]] = -1
-    return left[chosen], right[chosen]
 
 
 @njit(cache=True, nogil=True)

@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from castlist.cluster.chain import Merges, concatenate
 from castlist.cluster.clusters import Clusters, group_duplicates
+from castlist.cluster.crew import Crew
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
 from castlist.cluster.stages import merge_in_stages
 from castlist.errors import InputError
@@ -76,6 +77,7 @@ def complete_linkage(
     must_link: ArrayLike | None = None,
     cannot_link: ArrayLike | None = None,
     progress: Progress = silent,
+    crew: Crew | None = None,
 ) -> Linkage:
     """Cluster rows by complete linkage, merging while ℓ ≤ τ.
 
@@ -97,6 +99,9 @@ def complete_linkage(
         a cannot-link never share a cluster.
     progress : callable
         Told how far it is.
+    crew : Crew, optional
+        Who does the work where there is a threshold: :class:`castlist.cluster.ray.RayCrew`, or
+        the threads of this machine. The partition is the same.
 
     Returns
     -------
@@ -122,7 +127,7 @@ def complete_linkage(
     if np.isinf(tau):
         made = _merge_all(points, links)
     else:
-        made = _merge_within(points, tau, links, progress)
+        made = _merge_within(points, tau, links, progress, crew)
     kept, gone, height = concatenate([forced, made])
     merges = number_merges(kept, gone, height, n)
     result = Linkage(labels_after(merges, n, len(merges)), merges, tau, len(forced[0]))
@@ -135,13 +140,13 @@ def complete_linkage(
 
 
 def _merge_within(
-    points: NDArray[np.floating], tau: float, links: Links, progress: Progress
+    points: NDArray[np.floating], tau: float, links: Links, progress: Progress, crew: Crew | None
 ) -> Merges:
     """Merge as far as τ goes; identical points first, which no pair needs to be held for."""
     group = by_first_appearance(group_duplicates(points, links.group, links.unlinked))
     clusters = Clusters.of(group)
     apart = np.sort(group[np.unique(links.group, return_index=True)[1]][links.apart], axis=1)
-    more = merge_in_stages(points, clusters, tau, apart, progress)
+    more = merge_in_stages(points, clusters, tau, apart, progress, crew)
     alike = _merges_of(group, links.unlinked)
     return concatenate([alike, more])
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,11 @@ from numpy.typing import NDArray
 from castlist.cluster.graph import (
     TILE_COLUMNS,
     TILE_ROWS,
+    AllPairs,
     Cloud,
     Job,
     Pairs,
+    Search,
     as_rows,
     near,
     pairs_within,
@@ -63,8 +64,8 @@ class Pivots:
         return np.float32((away + near) ** 2 + 2 * cloud.slack)
 
 
-def prunable_pairs(cloud: Cloud, threshold: float, pivots: Pivots | None) -> Iterator[Job]:
-    """Look for the pairs that may be within the threshold, by pivots if there are any."""
+def prunable_pairs(cloud: Cloud, threshold: float, pivots: Pivots | None) -> Search:
+    """Make ready to look for the pairs that may be near, by pivots if there are any."""
     if pivots is None:
         return pairs_within(cloud, threshold)
     return pairs_by_pivots(cloud, threshold, pivots)
@@ -145,21 +146,51 @@ def _promise(
     return float(cost[best]), best + 1
 
 
-def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> Iterator[Job]:
-    """Look for the pairs that may be within the threshold, by pivots."""
-    n, limit, reach = len(cloud), cloud.limit(threshold), pivots.reach(cloud, threshold)
+def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> ByPivots:
+    """Make ready to look for the pairs that may be within the threshold, by pivots."""
     pivot_of = _cover(cloud, pivots)
-    uncovered = np.flatnonzero(pivot_of == len(pivots))
     order = np.argsort(pivot_of, kind="stable").astype(np.int32)
     starts = np.searchsorted(pivot_of[order], np.arange(len(pivots) + 1))
-    # Points in the order of their pivots: a pair of covered points is looked at by the earlier.
-    columns = cloud.columns[order]
+    return ByPivots(
+        pivots.columns, cloud.columns[order], order, starts, cloud.limit(threshold),
+        pivots.reach(cloud, threshold),
+        pairs_within(cloud, threshold, np.flatnonzero(pivot_of == len(pivots))),
+    )  # fmt: skip
 
-    def look(first: int) -> Iterator[Pairs]:
-        some = as_rows(pivots.columns[first : first + _PIVOTS_AT_ONCE])
+
+@dataclass(frozen=True)
+class ByPivots:
+    """A search by pivots; a job is some pivots, or one of ``rest``, among the uncovered.
+
+    Points are in the order of their pivots: a pair of covered points is looked at by the earlier.
+    """
+
+    pivots: NDArray[np.float32]
+    columns: NDArray[np.float32]
+    order: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    limit: np.float32
+    reach: np.float32
+    rest: AllPairs
+
+    def jobs(self) -> Iterator[Job]:
+        """List the parts."""
+        for first in range(0, len(self.pivots), _PIVOTS_AT_ONCE):
+            yield Job(
+                (first,), cost=_PIVOTS_AT_ONCE * (len(self.columns) - int(self.starts[first]))
+            )
+        yield from self.rest.jobs()
+
+    def look(self, job: Job) -> Iterator[Pairs]:
+        """Do a part."""
+        return self._look(job.where[0]) if len(job.where) == 1 else self.rest.look(job)
+
+    def _look(self, first: int) -> Iterator[Pairs]:
+        columns, starts = self.columns, self.starts
+        some = as_rows(self.pivots[first : first + _PIVOTS_AT_ONCE])
         reached: list[list[NDArray[np.int32]]] = [[] for _ in range(len(some))]
-        for left in range(starts[first], n, _REACHED_AT_ONCE):
-            q, y = near(some, columns[left : left + _REACHED_AT_ONCE], reach)
+        for left in range(starts[first], len(columns), _REACHED_AT_ONCE):
+            q, y = near(some, columns[left : left + _REACHED_AT_ONCE], self.reach)
             cuts = np.searchsorted(q, np.arange(len(some) + 1))
             for k in range(len(some)):
                 reached[k].append(y[cuts[k] : cuts[k + 1]] + left)
@@ -168,11 +199,7 @@ def pairs_by_pivots(cloud: Cloud, threshold: float, pivots: Pivots) -> Iterator[
             if own.stop > own.start:
                 there = np.concatenate(parts)
                 there = there[there >= own.start]
-                yield from _members_and_reached(columns, order, own, there, limit)
-
-    for first in range(0, len(pivots), _PIVOTS_AT_ONCE):
-        yield Job(partial(look, first), cost=_PIVOTS_AT_ONCE * (n - starts[first]))
-    yield from pairs_within(cloud, threshold, uncovered)
+                yield from _members_and_reached(columns, self.order, own, there, self.limit)
 
 
 def _members_and_reached(

@@ -11,7 +11,6 @@ one point a cluster. What it finds is a graph whose connected components are ind
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from castlist.cluster.blocks import merge_blocks
 from castlist.cluster.chain import NO_MERGES, Merges, concatenate, merge_graph
-from castlist.cluster.clusters import Clusters, distances_within
-from castlist.cluster.graph import Cloud, Edges, Job, Pairs, spanning, unite
+from castlist.cluster.clusters import Clusters
+from castlist.cluster.components import merge_components, unite
+from castlist.cluster.crew import Crew, Threads
+from castlist.cluster.graph import Cloud, Edges, Pairs
+from castlist.cluster.jobs import find_edges, find_pairs, measure_pairs, merge_small
 from castlist.cluster.pivots import find_pivots, prunable_pairs
-from castlist.cluster.threads import in_threads, interruptible
+from castlist.cluster.threads import interruptible
 from castlist.errors import CastlistError
 from castlist.progress import Progress, silent
 
@@ -42,6 +43,7 @@ def merge_in_stages(
     threshold: float,
     apart: NDArray[np.int64],
     progress: Progress = silent,
+    crew: Crew | None = None,
 ) -> Merges:
     """Merge clusters of points while their complete-linkage distance is within the threshold.
 
@@ -56,6 +58,8 @@ def merge_in_stages(
         Pairs of clusters that must not merge.
     progress : callable
         Told how far it is.
+    crew : Crew, optional
+        Who does the work: the threads of this machine if not given.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def merge_in_stages(
     """
     if len(clusters) < 2:
         return NO_MERGES
-    stages = _Stages(points, clusters, threshold, apart, progress)
+    stages = _Stages(points, clusters, threshold, apart, progress, crew or Threads())
     everybody = np.arange(len(clusters))
     if stages.affordable(everybody, threshold) < threshold:
         # Half of τ keeps balls whole but apart: most merges are made in small components there.
@@ -80,9 +84,10 @@ class _Stages:
 
     def __init__(
         self, points: NDArray[np.floating], clusters: Clusters, threshold: float,
-        apart: NDArray[np.int64], progress: Progress,
+        apart: NDArray[np.int64], progress: Progress, crew: Crew,
     ) -> None:  # fmt: skip
-        self.points = points
+        self.crew = crew
+        self.points, self.kept_points = points, crew.keep(points)
         self.clusters = clusters
         self.apart = apart
         self.progress = progress
@@ -96,9 +101,10 @@ class _Stages:
         pairs, component = self._look(threshold)
         if pairs is not None:
             parts = (slice(at, at + _PAIRS_A_JOB) for at in range(0, len(pairs[0]), _PAIRS_A_JOB))
-            found = in_threads(parts, lambda s: self._measure(pairs[0][s], pairs[1][s], threshold))
+            kept = (self.crew.keep(pairs), *self._kept(), threshold)
+            found = self.crew.do(measure_pairs, parts, *kept)
             edges = Edges.concatenate([measured for _, measured in found])
-            self._apply(interruptible(merge_graph, edges, len(self.clusters)))
+            self._apply(merge_components(edges, component, self.crew))
             return
         members = np.argsort(component, kind="stable")
         cuts = np.flatnonzero(np.diff(component[members], prepend=-1, append=len(members)))
@@ -144,25 +150,13 @@ class _Stages:
         Pairs are None if there are more than the budget.
         """
         n = len(self.clusters)
-        cloud = self.cloud.subset(self.clusters.first)
         parent = np.arange(n)
         pairs: list[Pairs] | None = [(np.empty(0, np.int32), np.empty(0, np.int32))]
         count = looked = 0
-        own = threading.local()
-
-        def look(job: Job) -> tuple[int, list[Pairs]]:
-            found, n_found = [], 0
-            for i, j in job.look():
-                n_found += len(i)
-                if pairs is None or n_found > self.budget:  # only what connects matters then
-                    if not hasattr(own, "scratch"):
-                        own.scratch = np.full(n, -1, np.int32)
-                    i, j = spanning(i, j, own.scratch)
-                found.append((i, j))
-            return n_found, found
-
-        jobs = prunable_pairs(cloud, threshold, self.pivots)
-        for job, (n_found, found) in in_threads(jobs, look):
+        search = prunable_pairs(self.cloud.subset(self.clusters.first), threshold, self.pivots)
+        jobs = ((job, count > self.budget) for job in search.jobs())
+        kept = (self.crew.keep(search), n, self.budget)
+        for (job, _), (n_found, found) in self.crew.do(find_pairs, jobs, *kept):
             for i, j in found:
                 unite(parent, i, j)
             count += n_found
@@ -180,21 +174,13 @@ class _Stages:
 
     def _edges_that_fit(self, chosen: NDArray[np.int64], threshold: float) -> Edges | None:
         """Find the edges between chosen clusters, as numbers in ``chosen``; None if too many."""
-
-        def look(job: Job) -> list[Edges]:
-            measured, n_found = [], 0
-            for i, j in job.look():
-                edges = self._measure(chosen[i], chosen[j], threshold)
-                measured.append(edges.renumbered(chosen))
-                n_found += len(edges)
-                if n_found > self.budget:
-                    break
-            return measured
-
         cloud = self.cloud.subset(self.clusters.first[chosen])
+        search = prunable_pairs(cloud, threshold, self.pivots)
+        keep = self.crew.keep
+        kept = (keep(search), keep(chosen), *self._kept(), threshold, self.budget)
         parts: list[Edges] = []
         count = looked = 0
-        for job, found in in_threads(prunable_pairs(cloud, threshold, self.pivots), look):
+        for job, found in self.crew.do(find_edges, search.jobs(), *kept):
             parts += found
             count += sum(map(len, found))
             if count > self.budget:
@@ -203,14 +189,10 @@ class _Stages:
             self._tell(looked, len(chosen))
         return Edges.concatenate(parts)
 
-    def _measure(self, i: NDArray[Any], j: NDArray[Any], threshold: float) -> Edges:
-        """Keep the pairs of clusters within the threshold and under no cannot-link."""
-        clusters, forbidden = self.clusters, self._forbidden()
-        length = distances_within(self.points, clusters.order, clusters.starts, i, j, threshold)
-        good = length <= threshold
-        if len(forbidden):
-            good &= ~np.isin(i.astype(np.int64) * len(clusters) + j, forbidden)
-        return Edges(i[good], j[good], length[good])
+    def _kept(self) -> tuple[Any, Any, Any]:
+        """Keep what distances between clusters are measured with."""
+        forbidden = np.sort(self.apart[:, 0] * len(self.clusters) + self.apart[:, 1])
+        return self.kept_points, self.crew.keep(self.clusters), self.crew.keep(forbidden)
 
     def _tell(self, looked: int, n: int) -> None:
         self.progress("looking at pairs", min(looked, n * n // 2), n * n // 2)
@@ -219,24 +201,12 @@ class _Stages:
         self, members: NDArray[np.int64], cuts: NDArray[np.int64], threshold: float
     ) -> Merges:
         """Merge the small components, each over a block of its distances."""
-        clusters, forbidden = self.clusters, self._forbidden()
-
-        def merge(part: tuple[int, int]) -> Merges:
-            own = cuts[part[0] : part[1] + 1]
-            merged: Merges = merge_blocks(
-                self.points, clusters.order, clusters.starts, members[own[0] : own[-1]],
-                own - own[0], threshold, forbidden,
-            )  # fmt: skip
-            return merged
-
+        kept = (self.crew.keep(members), self.crew.keep(cuts), *self._kept(), threshold)
         merged = []
-        for (_, end), merges in in_threads(_runs(np.diff(cuts)), merge):
+        for (_, end), merges in self.crew.do(merge_small, _runs(np.diff(cuts)), *kept):
             merged.append(merges)
             self.progress("merging", int(cuts[end]), len(members))
         return concatenate(merged)
-
-    def _forbidden(self) -> NDArray[np.int64]:
-        return np.sort(self.apart[:, 0] * len(self.clusters) + self.apart[:, 1])
 
     def affordable(self, chosen: NDArray[np.int64], threshold: float) -> float:
         """Return the largest threshold that promises to stay within the budget of edges."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,13 @@ from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
 from castlist.progress import Progress, silent
 from castlist.report.folder import report_folder
+from castlist.scanning.lock import locked
+from castlist.scanning.networks import Networks
 from castlist.scanning.notes import RunNotes, read_json
 from castlist.scanning.settings import ScanSettings
 from castlist.tracks import TrackSet
 from castlist.video.describe import SFACE, Describer, open_describer
-from castlist.video.detect import open_detector
+from castlist.video.detect import Detector
 from castlist.video.frames import Video, open_video
 from castlist.video.given import GivenBoxes, watch_given
 from castlist.video.parts import Parts
@@ -71,6 +73,8 @@ def scan(
     folder: str | Path | None = None,
     settings: ScanSettings | None = None,
     *,
+    networks: Networks | None = None,
+    patience: float = 0.0,
     progress: Progress = silent,
 ) -> Scan:
     """Find out who is in a video.
@@ -85,6 +89,10 @@ def scan(
         for it changed.
     settings : ScanSettings, optional
         How.
+    networks : Networks, optional
+        Detector and describer, for who scans many videos and would load them once.
+    patience : float
+        Seconds to wait for another scan of the same folder to end.
     progress : callable
         Told how far it is.
     """
@@ -96,17 +104,16 @@ def scan(
     folder = Path(folder) if folder is not None else cast_folder(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a cast needs a folder")
-    with open_video(path) as opened:
-        model = _model(settings)
-        notes = RunNotes.open(folder, opened, settings)
-        tracks = _watched(notes, settings, opened, model, progress)
-    _group(notes, settings, tracks, model, progress)
-    corrections = Corrections(folder)
-    try:
-        _report(notes, corrections)
-        return Scan(folder, corrections.cast, notes.value)
-    finally:
-        corrections.close()
+    with ExitStack() as held:
+        with open_video(path) as opened:
+            model = _model(settings)
+            held.enter_context(locked(folder, patience))
+            notes = RunNotes.open(folder, opened, settings)
+            tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
+        _group(notes, settings, tracks, model, progress)
+        with closing(Corrections(folder)) as corrections:
+            _report(notes, corrections)
+            return Scan(folder, corrections.cast, notes.value)
 
 
 def cast_folder(video: Path, out: Path | None = None) -> Path:
@@ -115,14 +122,15 @@ def cast_folder(video: Path, out: Path | None = None) -> Path:
 
 
 def _watched(
-    notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, progress: Progress
-) -> TrackSet:
+    notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, networks: Networks,
+    progress: Progress,
+) -> TrackSet:  # fmt: skip
     """Find and describe the tracks of the video."""
     path = notes.folder / TRACKS
     if notes.done("watch", TRACKS):
         with suppress(InputError):  # damaged since: made again
             return read_tracks(path)
-    describer = open_describer(settings.describer, settings.device, progress)
+    describer = networks.describer(settings.describer, settings.device, progress)
     if model.describer not in ("", describer.name):  # now, and not after an hour of watching
         raise InputError(
             f"this model takes features of {model.describer}, and the describer is {describer.name}"
@@ -131,7 +139,9 @@ def _watched(
     with notes.stage("watch") as note:
         parts = _parts(notes)
         resumed = parts.end
-        _watch_into(parts, video, describer, settings.watching, given, progress)
+        if parts.place is not None:
+            detector = networks.detector(progress)
+            _watch_into(parts, video, detector, describer, settings.watching, given, progress)
         tracks = parts.join(printable(video.path.name), describer.name)
         write_tracks(path, tracks)
         note["resumed_at"] = resumed
@@ -146,13 +156,10 @@ def _watched(
 
 
 def _watch_into(
-    parts: Parts, video: Video, describer: Describer, settings: WatchSettings,
-    given: GivenBoxes | None, progress: Progress,
+    parts: Parts, video: Video, detector: Detector, describer: Describer,
+    settings: WatchSettings, given: GivenBoxes | None, progress: Progress,
 ) -> None:  # fmt: skip
     """Watch what is not watched yet, and write it down every few seconds."""
-    if parts.place is None:
-        return
-    detector = open_detector(progress)
     total = max(1, round(video.duration))
     waiting: list[WatchedShot] = []
     written, damaged = time.monotonic(), 0

@@ -1,0 +1,142 @@
+"""Many videos: found, scanned one after another, and none stops the others."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from castlist import InputError
+from castlist.scanning.catalogue import Entry, find_videos, scan_all
+from castlist.scanning.lock import LOCK, locked
+from castlist.scanning.scan import scan
+from castlist.scanning.settings import ScanSettings
+from tests.cli.test_commands import castlist
+from tests.video.videos import plain, write_video
+
+
+@pytest.fixture
+def series(tmp_path):
+    """Two seasons with an episode each, and what is no video of theirs."""
+    for name in ("season 1/one.mp4", "season 2/one.MKV"):
+        (tmp_path / name).parent.mkdir()
+        write_video(tmp_path / "v.avi", [plain((90, 90, 90), (320, 180))] * 10)
+        (tmp_path / "v.avi").rename(tmp_path / name)
+    (tmp_path / "season 1" / "one.srt").write_text("words")
+    (tmp_path / "season 1" / ".hidden.mp4").write_text("")
+    (tmp_path / "season 1" / "one.cast").mkdir()
+    (tmp_path / "season 1" / "one.cast" / "inside.mp4").write_text("")
+    return tmp_path
+
+
+def test_videos_of_folders(series):
+    found = find_videos([series, series / "season 1" / "one.mp4"])
+    assert found == [
+        Entry(series / "season 1" / "one.mp4", series / "season 1" / "one.cast"),
+        Entry(series / "season 2" / "one.MKV", series / "season 2" / "one.cast"),
+    ]
+    out = [entry.folder for entry in find_videos([series], Path("out"))]
+    assert out == [Path("out/season 1/one.cast"), Path("out/season 2/one.cast")]
+
+
+def test_videos_that_cannot_be(series, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no videos in this folder"):
+        find_videos([tmp_path / "empty"])
+    with pytest.raises(InputError, match="two videos would share"):
+        find_videos([series / "season 1", series / "season 2"], Path("out"))
+
+
+def test_the_networks_are_loaded_once(series, weights, monkeypatch):
+    import castlist.scanning.networks as networks
+
+    opened = []
+    for name in ("open_detector", "open_describer"):
+        real = getattr(networks, name)
+        monkeypatch.setattr(networks, name, lambda *a, f=real, n=name: opened.append(n) or f(*a))
+    told = []
+    outcomes = scan_all(
+        find_videos([series]), ScanSettings(), progress=lambda *what: told.append(what)
+    )
+    assert [outcome.failed for outcome in outcomes] == ["", ""]
+    assert sorted(opened) == ["open_describer", "open_detector"]
+    assert [what[1:] for what in told if what[0] == "videos"] == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_bug_in_one_video_does_not_stop_the_others(series, weights, monkeypatch):
+    def broken(video, *rest, **words):
+        if video.suffix == ".mp4":
+            raise ZeroDivisionError("never thought of")
+        return scan(video, *rest, **words)
+
+    monkeypatch.setattr("castlist.scanning.catalogue.scan", broken)
+    first, second = scan_all(find_videos([series]), ScanSettings())
+    assert first.failed.endswith("one.mp4: ZeroDivisionError: never thought of")
+    assert not second.failed
+
+
+def test_the_command_line_tries_the_failed_again(series, weights):
+    bad = series / "season 2" / "bad.mp4"
+    bad.write_text("not a video")
+    done = castlist("scan", series, "-o", series / "out", code=2)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0] == ["video", "characters", "tracks", "length"]
+    assert "2 videos, <0:01 in all" in done.stdout or "2 videos, 0:01 in all" in done.stdout
+    assert f"{bad}: cannot be read as a video" in done.stderr
+    assert "1 of 3 videos could not be scanned; the same command tries them again" in done.stderr
+    assert not (series / "out" / "season 2" / "bad.cast").exists()
+    page = series / "out" / "season 2" / "one.cast" / "report.html"
+    written = page.stat().st_mtime_ns
+    bad.write_bytes((series / "season 1" / "one.mp4").read_bytes())
+    found = json.loads(castlist("scan", series, "-o", series / "out", "--json").stdout)
+    assert [Path(one["folder"]).name for one in found] == ["one.cast", "bad.cast", "one.cast"]
+    assert page.stat().st_mtime_ns == written  # what is done is not done again
+
+
+def test_one_scan_a_folder_at_a_time(series, weights):
+    video = series / "season 1" / "one.mp4"
+    folder = video.with_suffix(".cast")
+    with locked(folder):
+        with pytest.raises(InputError, match="another scan is at work on it"):
+            scan(video)
+        with pytest.raises(InputError, match="another scan"), locked(folder, patience=0.3):
+            pass
+    assert scan(video).report.is_file()
+    assert not (folder / LOCK).exists()
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    folder = tmp_path / "x.cast"
+    code = (
+        "import sys, time, pathlib; from castlist.scanning.lock import locked\n"
+        "with locked(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    )
+    words = [sys.executable, "-c", code, str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(InputError), locked(folder):
+            pass
+        other.kill()
+        began = time.monotonic()
+        with locked(folder, patience=20):
+            assert (folder / LOCK).exists()
+        assert time.monotonic() - began < 15
+    assert not folder.exists()  # nothing came into it
+
+
+def test_where_nothing_can_be_locked_there_is_no_lock(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path / "x.cast"), locked(tmp_path / "x.cast"):
+        pass
+    with locked(Path("/proc/none/x.cast")):
+        pass

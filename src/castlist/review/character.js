@@ -97,7 +97,7 @@ function order(time) {
 }
 
 function draw_tracks() {
-  const all = byTime ? one.all.toSorted((a, b) => a.start - b.start) : one.all;
+  const all = byTime ? one.all.toSorted((a, b) => a.at - b.at) : one.all;
   orders.forEach((button, i) => button.setAttribute("aria-pressed", String(byTime === Boolean(i))));
   placeTracks(list, kept, all);
   grid.sync();

@@ -9,7 +9,7 @@ const FACES = 5;
 export function trackCards(play) {
   return new Kept(
     (track) => {
-      const time = [track.video, between(track.start, track.end)].filter(Boolean).join(" ");
+      const time = between(track.start, track.end);
       return el("li", { class: "card track", "data-track": track.id },
         el("div", { class: "head" },
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
@@ -21,7 +21,8 @@ export function trackCards(play) {
                 "aria-label": `Play at ${time}`, title: "Play (P)", onclick: () => play(track.id),
               }, "▶")
             : null),
-        el("div", { class: "faces" }, faces([track], FACES)));
+        el("div", { class: "faces" }, faces([track], FACES)),
+        track.video ? el("span", { class: "film", title: track.video }, track.video) : null);
     },
     (card, track) => {
       card.querySelector(".fit").textContent = track.fit < 0.995 ? `fit ${track.fit.toFixed(2)}` : "";

@@ -156,6 +156,7 @@ def _track(corrections: Corrections, row: int) -> dict[str, Any]:
     return {
         "id": name,
         "video": tracks.videos[tracks.video[row]] if several else "",
+        "at": round(float(corrections.cast.time[first]), 2),
         "start": round(float(tracks.time[first]), 2),
         "end": round(float(tracks.time[last]), 2),
         "pictures": corrections.pictures.get(name, 0),

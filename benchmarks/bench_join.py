@@ -3,11 +3,15 @@
 The six recast episodes of each series, scanned by default, are joined; and five of them, to which
 the sixth is added (each in turn). NMI over all tracks. Then what one more episode of 1,000 tracks
 costs where 10,000 to 1,000,000 tracks are known. ``--validation`` does it on recast validation.
+``--choose`` prints what was chosen on validation: how near two characters of many tracks must be to
+be one. There the same person plays different parts in different episodes.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +22,7 @@ from bench_review import Episode
 from numpy.typing import NDArray
 
 from castlist import embed_tracks, nmi, read_tracks, shipped_model
+from castlist.cast import units as rules
 from castlist.cast.balls import Balls
 from castlist.cast.units import Units, place_units, put_together
 
@@ -28,15 +33,17 @@ TIMES = 5
 def units_of(episodes: Sequence[Episode], points: Sequence[NDArray[np.float32]]) -> Units:
     """Take the characters of scans as they are."""
     of_track, cannot, count = [], [np.empty((0, 2), np.int64)], 0
-    for one in episodes:
+    video: list[int] = []
+    for k, one in enumerate(episodes):
         unit = one.labels + count
         pairs = unit[one.facts.overlaps]
         cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
         of_track.append(unit)
-        count += int(one.labels.max()) + 1
+        video += [k] * (int(one.labels.max()) + 1)
+        count = len(video)
     whole = np.concatenate(of_track)
     balls = Balls.of(np.concatenate(points), whole)
-    return Units(whole, [""] * count, balls, np.unique(np.concatenate(cannot), axis=0))
+    return Units(whole, [""] * count, video, balls, np.unique(np.concatenate(cannot), axis=0))
 
 
 def series(name: str, paths: list[Path], work: Path) -> None:
@@ -69,20 +76,53 @@ def series(name: str, paths: list[Path], work: Path) -> None:
     )  # fmt: skip
 
 
+def choose(work: Path) -> None:
+    """Join many choices of validation episodes by each rule; the people in them are who plays."""
+    model = shipped_model()
+    homes = [work / "recast_val", *sorted((work / "review_val").iterdir())]
+    paths = [path for home in homes for path in sorted(home.glob("*.parquet"))]
+    sets = [read_tracks(path) for path in paths]
+    episodes = [Episode(tracks, work / "review") for tracks in sets]
+    points = [embed_tracks(tracks, model) for tracks in sets]
+    people = []
+    for path, tracks in zip(paths, sets, strict=True):
+        players = json.loads((path.parent / "cast.json").read_text())["players"]
+        people.append(np.array([players[name] for name in tracks.identity.tolist()]))
+    buffy = [k for k, path in enumerate(paths) if path.name.startswith("buffy")]
+    some = [group for n in (2, 3, 4, 5) for group in itertools.combinations(buffy, n)]
+    rng = np.random.default_rng(0)
+    mixed = [tuple(rng.choice(len(paths), 6, replace=False).tolist()) for _ in range(40)]
+    print("| many: tracks | near: of τ | BUFFY, 2 to 5 episodes: NMI | 6 of all: NMI |")
+    print("|---:|---:|---:|---:|")
+    for rules.SURE, rules.NEAR in [(1, 1.0), *itertools.product((3, 8, 20), (0.3, 0.45, 0.6, 0.8))]:
+        found = []
+        for groups in (some, mixed):
+            scores = []
+            for group in groups:
+                units = units_of([episodes[k] for k in group], [points[k] for k in group])
+                labels = put_together(units, model.threshold)[units.of_track]
+                scores.append(nmi(np.concatenate([people[k] for k in group]), labels))
+            found.append(f"{100 * np.mean(scores):.2f}")
+        print(f"| {rules.SURE} | {rules.NEAR} |", " | ".join(found), "|", flush=True)
+
+
 def grow(known: int, new: int, threshold: float) -> None:
     """Print what one more episode costs where so many tracks are known."""
     rng = np.random.default_rng(0)
     n_characters, dim = known // 20, 128
     middles = rng.normal(size=(n_characters, dim))
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)
-    balls = Balls(np.arange(1, n_characters + 1), 20.0 * middles, np.full(n_characters, "", "U1"))
+    sizes, names = np.full(n_characters, 20), np.full(n_characters, "", "U1")
+    balls = Balls(np.arange(1, n_characters + 1), 20.0 * middles, sizes, names)
     # Half of them are known; 20 tracks each.
     who = rng.integers(0, n_characters, new // 40)
     some = np.concatenate([middles[who], rng.normal(size=(new // 20 - len(who), dim))])
     points = np.repeat(some / np.linalg.norm(some, axis=1, keepdims=True), 20, axis=0)
     points = (points + 0.2 * rng.normal(size=points.shape) / np.sqrt(dim)).astype(np.float32)
     unit = np.repeat(np.arange(len(some)), 20)
-    units = Units(unit, [""] * len(some), Balls.of(points, unit), np.empty((0, 2), np.int64))
+    units = Units(
+        unit, [""] * len(some), [0] * len(some), Balls.of(points, unit), np.empty((0, 2), np.int64)
+    )
     spent: dict[str, list[float]] = {"read": [], "place": [], "write": []}
     with TemporaryDirectory() as home:
         balls.save(Path(home) / "balls.npz")
@@ -92,7 +132,7 @@ def grow(known: int, new: int, threshold: float) -> None:
             read = time.perf_counter()
             place, _ = place_units(units, there, threshold)
             placed = time.perf_counter()
-            there.with_more(points, place[unit], {}, 0).save(Path(home) / "new.npz")
+            there.with_more(points, place[unit], {}, (2, 0)).save(Path(home) / "new.npz")
             spent["read"].append(read - began)
             spent["place"].append(placed - read)
             spent["write"].append(time.perf_counter() - placed)
@@ -107,7 +147,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("--validation", action="store_true")
+    parser.add_argument("--choose", action="store_true")
     given = parser.parse_args()
+    if given.choose:
+        choose(given.work)
+        return
     print("| series | tracks | #Ch | joined: NMI (#Cl) | the sixth added: NMI (#Cl) | any added |")
     print("|---|---:|---:|---:|---:|---:|")
     folder = given.work / ("recast_val" if given.validation else "recast")

@@ -1,7 +1,10 @@
 from ._version import __version__ as __version__
 from .cast.cast import Cast as Cast
 from .cast.cast import Character as Character
+from .cast.conflicts import Conflict as Conflict
 from .cast.corrections import Corrections as Corrections
+from .cast.join import add as add
+from .cast.join import join as join
 from .cast.log import ChangedMeanwhile as ChangedMeanwhile
 from .cast.recluster import Proposal as Proposal
 from .cast.recluster import accept as accept

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
 
+import castlist.cast.join
 from castlist import InputError, TrackSet
+from castlist.cast.balls import Balls
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import EPISODES, FACES, RUN
 from castlist.cast.join import add, balls_of, join
@@ -71,6 +74,7 @@ def test_what_was_corrected_is_carried_over(three, tmp_path):
     one.move(["0001"], to=1, waive=True)  # wrong, but said
     one.not_face(["0002"])
     two.name(2, "Bo")
+    two.background([2])
     for cast in (one, two):
         cast.close()
     join(three, tmp_path / "season.cast")
@@ -80,7 +84,11 @@ def test_what_was_corrected_is_carried_over(three, tmp_path):
     assert cast.state.not_face[cast.rows(["e1:0002"])].all()
     assert cast.tracks.video[cast.character("Anna").tracks].max() == 2  # of all three videos
     said = {(event.kind, event.who) for event, _ in cast.history}
-    assert said == {("name", "ann"), ("name", "bob"), ("not_face", "ann")}
+    assert said == {
+        ("name", "ann"), ("name", "bob"), ("not_face", "ann"), ("background", "bob"),
+    }  # fmt: skip
+    assert cast.character("Bo").background
+    assert not cast.character("Anna").background
     cast.name("Anna", "Hanna")
     cast.undo()
     assert cast.character("Anna")
@@ -109,6 +117,16 @@ def test_names_that_disagree_are_asked_about_and_not_guessed(three, tmp_path):
     assert frozenset(twice) in pairs
     anna, bo = cast.character("Anna").number, cast.character("Bo").number
     assert frozenset((anna, bo)) not in pairs  # two names are two people
+
+
+def test_two_names_of_one_video_are_no_conflict(three, tmp_path):
+    one = Corrections(three[0])
+    first = str(one.tracks.ids[one.character(1).tracks[0]])
+    one.move([first])  # taken for another person, who looks the same
+    one.name(one.cast.characters[-1].number, "Bo")
+    one.name(1, "Anna")
+    one.close()
+    assert join(three, tmp_path / "season.cast") == []
 
 
 def test_one_more_video_changes_nobody(three, tmp_path):
@@ -151,6 +169,84 @@ def test_one_more_video_after_a_clustering_was_taken(three, tmp_path):
     assert cast.lost == []
 
 
+def test_a_clustering_that_was_undone_is_not_taken(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    cast.merge([1, 2], waive=True)
+    accept(cast, propose(cast))
+    cast.undo()
+    cast.undo()
+    before = by_track(cast)
+    cast.close()
+    add(season, three[2])
+    cast = Corrections(season)
+    assert {track: by_track(cast)[track] for track in before} == before
+
+
+class Killed(BaseException):
+    """What ends a process between two steps."""
+
+
+@pytest.mark.parametrize(
+    "step", ["write_episode", "write_labels", "carry_over", "write_about", "Balls.with_more"]
+)
+@pytest.mark.parametrize("done", [False, True])
+def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step, done):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    cast.merge([1, 2], waive=True)
+    accept(cast, propose(cast))
+    before = by_track(cast)
+    cast.close()
+    new = Corrections(three[2])
+    who = {next(iter(v)): k for k, v in people(new).items()}
+    new.name(who["p4"], "Eve")
+    new.background([who["p4"]])
+    new.close()
+    shutil.copytree(season, tmp_path / "undisturbed.cast")
+    add(tmp_path / "undisturbed.cast", three[2])
+    owner = castlist.cast.join if "." not in step else Balls
+    name = step.rpartition(".")[2]
+    real = getattr(owner, name)
+
+    def dies(*given, **named):
+        if done:
+            real(*given, **named)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, dies)
+        with pytest.raises(Killed):
+            add(season, three[2])
+    cast = Corrections(season)
+    assert {track: by_track(cast)[track] for track in before} == before
+    in_it = len(cast.tracks.videos) == 3
+    cast.close()
+    if not in_it:
+        add(season, three[2])
+    cast, whole = Corrections(season), Corrections(tmp_path / "undisturbed.cast")
+    assert by_track(cast) == by_track(whole)
+    assert cast.state.names == whole.state.names
+    assert cast.state.background == whole.state.background
+    found, right = balls_of(season), balls_of(tmp_path / "undisturbed.cast")
+    assert found.numbers.tolist() == right.numbers.tolist()
+    assert found.names.tolist() == right.names.tolist()
+    assert found.sums == pytest.approx(right.sums)
+
+
+def test_a_folder_cannot_point_elsewhere(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    run = json.loads((season / RUN).read_text())
+    run["videos"][1]["episode"] = "../../e1.cast"
+    (season / RUN).write_text(json.dumps(run))
+    for use in (Corrections, lambda folder: add(folder, three[2])):
+        with pytest.raises(InputError, match="not a file's name"):
+            use(season)
+
+
 def test_the_balls_follow_corrections(three, tmp_path):
     season = tmp_path / "season.cast"
     join(three[:2], season)
@@ -161,8 +257,7 @@ def test_the_balls_follow_corrections(three, tmp_path):
     assert balls_of(season).numbers.tolist() == sorted(people(cast))
     cast.close()
     (season / BALLS).write_bytes(b"x")
-    with pytest.raises(InputError, match="damaged"):
-        balls_of(season)
+    assert balls_of(season).numbers.tolist() == sorted(people(cast))
 
 
 def test_names_of_one_more_video(three, tmp_path):

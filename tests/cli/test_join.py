@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.test_join import episode, people
+from tests.cast.test_join import by_track, episode, people
 from tests.cli.test_commands import castlist
+from tests.rays import needs_ray
 from tests.review.server import Server
 
 
@@ -16,10 +17,14 @@ def three(tmp_path):
 
 
 def test_join_name_add_review(three, tmp_path):
+    needs_ray()
     season = tmp_path / "season.cast"
     castlist("name", three[0], "1", "Anna")
     told = castlist("join", *three[:2], "-o", season).stdout
     assert "4 characters" in told
+    castlist("join", "--ray", *three[:2], "-o", tmp_path / "ray.cast")
+    there, here = Corrections(tmp_path / "ray.cast"), Corrections(season)
+    assert by_track(there) == by_track(here)
     assert "Anna (1)" in told
     assert "?" not in told
     castlist("name", three[2], "1", "Bo")

@@ -17,7 +17,7 @@ from castlist.scanning.ray import scan_on_ray
 from castlist.scanning.settings import ScanSettings
 from castlist.video.frames import open_video
 from tests.cli.test_commands import castlist
-from tests.rays import kill_a_worker, nodes
+from tests.rays import kill_a_worker, needs_ray, nodes
 from tests.scanning.test_scan import files
 from tests.video.videos import plain, write_video
 
@@ -95,7 +95,7 @@ def test_forty_videos_with_workers_killed_and_a_node_removed(clips, weights, tmp
 
 
 def test_the_command_line_on_ray(weights, tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'castlist[ray]'")
+    needs_ray()
     write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
     (tmp_path / "text.mp4").write_text("not a video")
     done = castlist("scan", "--ray", tmp_path, code=2)
@@ -108,7 +108,7 @@ def test_the_command_line_on_ray(weights, tmp_path):
 
 
 def test_a_cluster_that_is_not_there(tmp_path):
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'castlist[ray]'")
+    needs_ray()
     write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))])
     with pytest.raises(InputError, match="no Ray cluster at 127.0.0.1:1 "):
         scan_on_ray(find_videos([tmp_path]), ScanSettings(), address="127.0.0.1:1")

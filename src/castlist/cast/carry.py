@@ -15,21 +15,25 @@ Rows = NDArray[np.int64]
 
 def carry_over(
     log: Log,
+    after: int,
     scan_print: str,
     cast: Corrections,
     tracks: TrackSet,
     labels: Rows,
-    said: set[tuple[int, str]],
-) -> dict[int, str]:
+    named: set[int],
+    settled: set[int],
+) -> tuple[dict[int, str], int]:
     """Say in the log of a joined cast what was said of one of its videos.
 
     What was merged and moved is in the clustering already; names, what is background, and what is
-    no face are said again, as by whom and when they were.
+    no face are said again, as by whom and when they were. What others said first stays.
 
     Parameters
     ----------
     log : Log
         Of the joined cast.
+    after : int
+        Its last event.
     scan_print : str
         What its tracks are remembered by.
     cast : Corrections
@@ -38,38 +42,40 @@ def carry_over(
         Its tracks, by their ids in the joined cast.
     labels : ndarray of int
         Their characters there.
-    said : set of (int, str)
-        Names that characters have already; those said here are added.
+    named : set of int
+        Characters that have a name; those named here are added.
+    settled : set of int
+        Characters of which it is known whether they are background; those said here are added.
 
     Returns
     -------
-    dict
+    names : dict
         Character → name, of those that have one now and had none.
+    last : int
+        The last event of the log.
     """
-    known = {number for number, name in said if name}
-    new: dict[int, str] = {}
+    state, last = cast.state, after
 
-    def say(kind: str, rows: Rows, body: dict[str, object], who: str, at: float | None) -> None:
+    def say(kind: str, value: str | bool, key: str, rows: Rows, *, each: bool = False) -> None:
+        nonlocal last
+        event = next(event for event in cast.live[::-1] if event.body.get(kind) == value)
         numbers = log.anchor(scan_print, anchors_of(tracks, rows.tolist()))
-        about = {"who": numbers} if kind == "name" else {"tracks": numbers}
-        log.append(kind, {**about, **body}, log.last, who, at)
+        body = {key: [numbers] if each else numbers, kind: value, "part": True}
+        last = log.append(kind, body, last, event.who, event.at).number
 
-    for number, name in sorted(cast.state.names.items()):
-        rows = cast.state.members(number)
-        if not name or not len(rows):
-            continue
-        character = int(labels[rows[0]])
-        if (character, name) in said or character in known:
-            continue
-        said.add((character, name))
-        known.add(character)
-        new[character] = name
-        event = next((e for e in cast.live[::-1] if e.body.get("name") == name), None)
-        who, at = ("", None) if event is None else (event.who, event.at)
-        say("name", rows, {"name": name, "part": True}, who, at)
-    hidden = np.flatnonzero(cast.state.not_face)
+    new: dict[int, str] = {}
+    for number in np.unique(state.owner).tolist():
+        rows = state.members(number)
+        character = int(labels[rows[0]]) if len(rows) else 0
+        name, background = state.names.get(number), state.background.get(number)
+        if character and name and character not in named:
+            new[character] = name
+            named.add(character)
+            say("name", name, "who", rows)
+        if character and background is not None and character not in settled:
+            settled.add(character)
+            say("background", background, "who", rows, each=True)
+    hidden = np.flatnonzero(state.not_face)
     if len(hidden):
-        event = next((e for e in cast.live[::-1] if e.kind == "not_face"), None)
-        who, at = ("", None) if event is None else (event.who, event.at)
-        say("not_face", hidden, {"not_face": True}, who, at)
-    return new
+        say("not_face", True, "tracks", hidden)
+    return new, last

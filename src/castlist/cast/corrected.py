@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from castlist.cast.anchors import Anchor
 from castlist.cast.cast import Cast, Character, make_cast
 from castlist.cast.evidence import Facts
-from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
+from castlist.cast.folder import CAST, CORRECTIONS, Scanned
 from castlist.cast.log import Event, Log
 from castlist.cast.memory import Memory
+from castlist.cast.read import read_scanned
 from castlist.cast.replay import State, live_events
 from castlist.errors import InputError
 
@@ -89,6 +91,13 @@ class Corrected:
                 else:
                     self._replay(self._events)
             return self.last
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Hold the cast, with what others said meanwhile."""
+        with self.lock:
+            self.refresh()
+            yield
 
     @property
     def last(self) -> int:

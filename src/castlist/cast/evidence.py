@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from castlist.cast.balls import Balls
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
@@ -100,11 +101,7 @@ class Groups:
         sizes = np.bincount(place)
         seen = np.zeros((len(sizes), int(facts.stretch.max(initial=0)) + 1))
         np.add.at(seen, (place, facts.stretch[rows]), 1)
-        order = rows[np.argsort(place, kind="stable")]
-        first = np.cumsum(sizes) - sizes
-        means = [
-            _unit(np.add.reduceat(x[order].astype(float), first)) for x in (points, facts.looks)
-        ]
+        means = [_unit(Balls.of(x[rows], place).sums) for x in (points, facts.looks)]
         faces = np.bincount(place, np.log(facts.faces[rows])) / sizes
         large = np.bincount(place, facts.large[rows]) / sizes
         return cls(means[0], means[1], sizes, faces, large, seen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.errors import InputError
 from castlist.io.files import replacing
-from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
 from castlist.video.parts import picture_counts, pictures_of
 
@@ -100,35 +97,6 @@ class Scanned:
     def basis(self) -> str:
         """Tell this clustering of these tracks from another."""
         return digest(self.scan_print.encode(), self.labels.tobytes())
-
-
-def read_scanned(folder: str | Path) -> Scanned:
-    """Read a cast's folder, of one video or of several."""
-    from castlist.cast.cast import load_cast
-    from castlist.cast.joined import read_joined
-
-    folder = Path(folder)
-    if not (folder / CAST).is_file():
-        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
-    if (folder / EPISODES).is_dir():
-        return read_joined(folder)
-    tracks = read_tracks(folder / TRACKS)
-    cast = load_cast(folder / CAST, tracks)
-    labels = np.full(len(tracks), -1)
-    for one in cast.characters:
-        labels[one.tracks] = one.number
-    try:
-        points = np.load(folder / POINTS, allow_pickle=False)
-        run = json.loads((folder / RUN).read_text("utf-8"))
-        threshold = float(json.loads((folder / CAST).read_text("utf-8"))["threshold"])
-        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
-        raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
-    if points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
-        raise InputError(f"{folder}: its files do not belong together; scan again")
-    return Scanned(
-        folder, tracks, labels, points.astype(np.float32), threshold, cast.duration, pause, run
-    )
 
 
 def write_points(folder: Path, points: NDArray[np.float32]) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,23 @@ from castlist.cast.carry import carry_over
 from castlist.cast.cast import make_cast
 from castlist.cast.conflicts import Conflict
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CORRECTIONS, FACES, RUN, digest
+from castlist.cast.folder import CORRECTIONS, FACES, digest
 from castlist.cast.joined import (
     BALLS,
     MODEL,
     film_of,
     join_tracks,
+    labels_of,
+    read_run,
     write_about,
     write_episode,
     write_labels,
 )
-from castlist.cast.log import Log
+from castlist.cast.log import ChangedMeanwhile, Log
 from castlist.cast.recluster import model_of
-from castlist.cast.units import conflicts_of, place_units, put_together, units_of
+from castlist.cast.replay import live_events
+from castlist.cast.units import Link, conflicts_of, place_units, put_together, units_of
+from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
 from castlist.learn.model import BallModel
@@ -39,7 +42,9 @@ from castlist.learn.model_file import load_model, save_model
 Rows = NDArray[np.int64]
 
 
-def join(folders: Sequence[str | Path], out: str | Path) -> list[Conflict]:
+def join(
+    folders: Sequence[str | Path], out: str | Path, *, link: Link = complete_linkage
+) -> list[Conflict]:
     """Make one cast of the casts of several videos.
 
     The characters of the videos, as corrected, are put together and never taken apart: by complete
@@ -51,6 +56,9 @@ def join(folders: Sequence[str | Path], out: str | Path) -> list[Conflict]:
         Casts of single videos.
     out : path
         The folder of the joined cast, which must not be there yet.
+    link : callable
+        What groups the middles: :func:`castlist.cluster.ray.ray_linkage` does it on a Ray cluster,
+        with the same result.
 
     Returns
     -------
@@ -70,7 +78,7 @@ def join(folders: Sequence[str | Path], out: str | Path) -> list[Conflict]:
         model = model_of(casts[0])
         points = [_embedded(cast, model) for cast in casts]
         units = units_of(casts, points)
-        groups = put_together(units, model.threshold)
+        groups = put_together(units, model.threshold, link)
         labels = _by_screen_time(casts, films, groups[units.of_track], points)
         place = np.zeros(len(units.names), np.int64)
         place[units.of_track] = labels
@@ -91,11 +99,15 @@ def join(folders: Sequence[str | Path], out: str | Path) -> list[Conflict]:
                 write_labels(partial, film, labels[rows])
             save_model(model, partial / MODEL)
             write_about(partial, run, model.threshold)
+            named: set[int] = set()
+            settled: set[int] = set()
+            last = 0
             with closing(Log(partial / CORRECTIONS)) as log:
-                said: set[tuple[int, str]] = set()
                 for film, cast, rows in zip(films, casts, parts, strict=True):
                     tracks = join_tracks([cast.tracks], [film])
-                    carry_over(log, run["print"], cast, tracks, labels[rows], said)
+                    _, last = carry_over(
+                        log, last, run["print"], cast, tracks, labels[rows], named, settled
+                    )
             balls_of(partial).save(partial / BALLS)
             os.replace(partial, out)
         except BaseException:
@@ -122,7 +134,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         How many characters are new.
     """
     folder = Path(folder)
-    run = _run_of(folder)
+    run = read_run(folder)
     with closing(_single(video)) as cast:
         film = film_of(cast.scanned, folder, {one["episode"] for one in run["videos"]})
         same = ("name", "bytes", "changed")
@@ -135,49 +147,60 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         balls = balls_of(folder)
         place, conflicts = place_units(units, balls, model.threshold)
         labels = place[units.of_track]
+        made = np.setdiff1d(labels, balls.numbers).tolist()
+        # First what nobody sees yet: killed in between, it is as if nothing had been added.
         write_episode(folder, film, cast.tracks, points, cast.folder / FACES)
         write_labels(folder, film, labels)
-        run["videos"].append(film)
-        made = np.setdiff1d(labels, balls.numbers).tolist()
-        run["made"] = [*run.get("made", []), *made]
-        write_about(folder, run, model.threshold)
         with closing(Log(folder / CORRECTIONS)) as log:
-            called = zip(balls.numbers.tolist(), balls.names.tolist(), strict=True)
-            tracks = join_tracks([cast.tracks], [film])
-            names = carry_over(log, run["print"], cast, tracks, labels, set(called))
-            face = np.where(cast.state.not_face, -1, labels)
-            balls.with_more(points, face, names, log.last).save(folder / BALLS)
+            known = set(balls.numbers.tolist())
+            named = set(balls.numbers[balls.names != ""].tolist())
+            names, last = carry_over(
+                log, balls.known[1], run["print"], cast, join_tracks([cast.tracks], [film]),
+                labels, named, known,
+            )  # fmt: skip
+            if log.last != last:
+                raise ChangedMeanwhile(f"{folder}: somebody changed it meanwhile; add again")
+        run["videos"].append(film)
+        run["made"] = sorted({*run.get("made", []), *made})
+        write_about(folder, run, model.threshold)
+        face = np.where(cast.state.not_face, -1, labels)
+        balls.with_more(points, face, names, (len(run["videos"]), last)).save(folder / BALLS)
         return conflicts, len(made)
 
 
 def balls_of(folder: Path) -> Balls:
     """Return where the characters of a joined cast are, as corrected."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        last = log.last
-    if (folder / BALLS).is_file():
+        known = len(read_run(folder)["videos"]), log.last
+    with suppress(InputError):  # not there, or damaged: it can be made again
         balls = Balls.load(folder / BALLS)
-        if balls.event == last:
+        if balls.known == known:
             return balls
-    with closing(Corrections(folder)) as cast:  # something was said since: all of it is read
+    with closing(Corrections(folder)) as cast:  # something is new: all of it is read
         face = np.where(cast.state.not_face, -1, cast.state.owner)
-        return Balls.of(cast.points, face, cast.state.names, cast.last)
+        known = len(cast.scanned.films), cast.last
+        return Balls.of(cast.points, face, cast.state.names, known)
 
 
 def _take_clusterings(folder: Path, run: dict[str, Any]) -> None:
     """Write down a clustering that a person took: it would not hold for more tracks than it had."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        made = [event for event in log.events() if event.kind == "recluster"]
+        made = [event for event in live_events(log.events())[0] if event.kind == "recluster"]
     new = [event.body["clustering"] for event in made if event.body["clustering"] not in
            run.get("taken", [])]  # fmt: skip
     if not new:
         return
     with closing(Corrections(folder)) as cast:
-        for k, film in enumerate(run["videos"]):
-            write_labels(folder, film, cast.clustered[cast.tracks.video == k])
         numbers = np.setdiff1d(cast.clustered, cast.scanned.labels).tolist()
-        run["made"] = [*run.get("made", []), *numbers]
+        run["made"] = sorted({*run.get("made", []), *numbers})
         run["taken"] = [*run.get("taken", []), *new]
+        old = [labels_of(folder, film) for film in run["videos"]]
+        for k, film in enumerate(run["videos"]):
+            film["labels"] = f"characters-{new[-1]}.npy"  # beside the old, until all are there
+            write_labels(folder, film, cast.clustered[cast.tracks.video == k])
         write_about(folder, run, cast.scanned.threshold)
+        for path in old:
+            path.unlink(missing_ok=True)
 
 
 def _embedded(cast: Corrections, model: BallModel) -> NDArray[np.float32]:
@@ -191,16 +214,6 @@ def _single(folder: str | Path) -> Corrections:
         cast.close()
         raise InputError(f"{folder} is a joined cast; give the casts of its videos")
     return cast
-
-
-def _run_of(folder: Path) -> dict[str, Any]:
-    try:
-        run: dict[str, Any] = json.loads((folder / RUN).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: not a cast ({error})") from error
-    if "videos" not in run:
-        raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
-    return run
 
 
 def _by_screen_time(

@@ -40,17 +40,33 @@ from castlist.tracks import TrackSet
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
 
 
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read which videos are in a joined cast."""
+    try:
+        run: dict[str, Any] = json.loads((folder / RUN).read_text("utf-8"))
+        for film in run.get("videos", []):
+            for name in (film["episode"], film.get("labels", LABELS)):
+                if name in ("", ".", "..") or Path(name).name != name:  # nowhere else on the disk
+                    raise ValueError(f"{name!r} is not a file's name")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder}: not a cast ({error})") from error
+    if "videos" not in run:
+        raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
+    return run
+
+
 def read_joined(folder: Path) -> Scanned:
     """Read the folder of a cast of several videos."""
+    run = read_run(folder)
     try:
-        run = json.loads((folder / RUN).read_text("utf-8"))
         about = json.loads((folder / CAST).read_text("utf-8"))
         films = run["videos"]
         homes = [folder / EPISODES / film["episode"] for film in films]
-        labels = [np.load(home / LABELS, allow_pickle=False) for home in homes]
+        labels = [np.load(labels_of(folder, film), allow_pickle=False) for film in films]
         points = [np.load(home / POINTS, allow_pickle=False) for home in homes]
         pause = 1 / float(run["settings"]["watching"]["sample_rate"])
-        threshold, duration = float(about["threshold"]), float(about["duration"])
+        threshold = float(about["threshold"])
+        duration = sum(float(film["duration"]) for film in films)
         tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
@@ -106,10 +122,14 @@ def write_episode(
             shutil.copyfile(picture, target)
 
 
+def labels_of(folder: Path, film: dict[str, Any]) -> Path:
+    """Return the file of who the tracks of a video are."""
+    return folder / EPISODES / str(film["episode"]) / str(film.get("labels", LABELS))
+
+
 def write_labels(folder: Path, film: dict[str, Any], labels: NDArray[np.int64]) -> None:
     """Write who the tracks of a video are."""
-    path = folder / EPISODES / film["episode"] / LABELS
-    with replacing(path) as partial, partial.open("wb") as file:
+    with replacing(labels_of(folder, film)) as partial, partial.open("wb") as file:
         np.save(file, labels.astype(np.int64), allow_pickle=False)
 
 

@@ -59,8 +59,8 @@ class Memory:
         elsewhere = []
         for number, scan, anchor in self._log.anchors(max(self._rows, default=0)):
             self.anchors[number] = anchor
-            if scan == self._scan_print:
-                row = self._place[anchor.track]
+            row = self._place.get(anchor.track) if scan == self._scan_print else None
+            if row is not None:
                 self._rows[number] = np.array([row])
                 self._number[row] = number
             else:

@@ -134,7 +134,7 @@ class State:
 
     def _background(self, body: dict[str, Any], find: Find) -> None:
         for who in body["who"]:
-            character = self._character(find(who))
+            character = self._character(find(who), not body.get("part"))
             if character is not None:
                 self.background[character] = bool(body["background"])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,16 @@ from numpy.typing import NDArray
 from castlist.cast.balls import Balls
 from castlist.cast.conflicts import Conflict
 from castlist.cast.corrections import Corrections
-from castlist.cluster.linkage import complete_linkage
+from castlist.cluster.linkage import Linkage, complete_linkage
 
 Rows = NDArray[np.int64]
+#: :func:`complete_linkage`, here or on other machines.
+Link = Callable[..., Linkage]
+
+#: Of so many tracks the middle of a character is sure: another of the same person is near it,
+#: within this share of τ. (Chosen on validation: `benchmarks/bench_join.py --choose`.)
+SURE, NEAR = 8, 0.6
+_BLOCK = 1024  # rows of distances at a time
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Units:
         The unit of each track.
     names : list of str
         What each is called, if it is.
+    video : list of int
+        Which video each is of.
     balls : Balls
         Where each is.
     cannot : ndarray of int, shape (m, 2)
@@ -34,6 +44,7 @@ class Units:
 
     of_track: Rows
     names: list[str]
+    video: list[int]
     balls: Balls
     cannot: Rows
 
@@ -54,12 +65,14 @@ class Units:
 def units_of(casts: Sequence[Corrections], points: Sequence[NDArray[np.float32]]) -> Units:
     """Take the characters of some videos as they are, with what was corrected."""
     of_track, faces, names, cannot = [], [], [], []
+    video: list[int] = []
     count = 0
-    for cast in casts:
+    for film, cast in enumerate(casts):
         state = cast.state
         numbers, code = np.unique(state.owner, return_inverse=True)
         unit = code + count
         names += [state.names.get(number, "") for number in numbers.tolist()]
+        video += [film] * len(numbers)
         apart = [(i, j) for i, j in cast.overlaps.tolist() if (i, j) not in state.waived]
         apart += [(int(a[0]), int(b[0])) for a, b in state.two_people()]
         if apart:
@@ -75,7 +88,7 @@ def units_of(casts: Sequence[Corrections], points: Sequence[NDArray[np.float32]]
     where = np.concatenate(some) if some else np.empty((0, 0), np.float32)
     face = np.concatenate(faces) if faces else np.empty(0, bool)
     return Units(
-        whole, names, Balls.of(where, np.where(face, whole, -1)),
+        whole, names, video, Balls.of(where, np.where(face, whole, -1)),
         np.unique(np.sort(np.concatenate([empty, *cannot]), axis=1), axis=0),
     )  # fmt: skip
 
@@ -89,11 +102,23 @@ def two_names(names: Sequence[str]) -> Rows:
     return np.stack([named[i[differ]], named[j[differ]]], axis=1)
 
 
-def put_together(units: Units, threshold: float) -> Rows:
+def surely_two(balls: Balls, threshold: float) -> Rows:
+    """Return the pairs of balls of many tracks that are not near, though within τ."""
+    sure = np.flatnonzero(balls.sizes >= SURE)
+    middles, pairs = balls.middles[sure], [np.empty((0, 2), np.int64)]
+    for start in range(0, len(sure), _BLOCK):
+        far = 2 - 2 * middles[start : start + _BLOCK] @ middles.T
+        i, j = np.nonzero((far > NEAR * threshold) & (far <= threshold))
+        pairs.append(np.stack([i + start, j], axis=1)[i + start < j])
+    return sure[np.concatenate(pairs)]
+
+
+def put_together(units: Units, threshold: float, link: Link = complete_linkage) -> Rows:
     """Return the group of each unit: complete linkage of their balls' middles at τ.
 
-    Who has another name is not put together; and who is kept apart from a larger one of a group
-    leaves it. (If that were a cannot-link, one stray track could keep a lead from its own.)
+    Who has another name, or two of many tracks that are not near, are not put together; and who is
+    kept apart from a larger one of a group leaves it. (If that were a cannot-link, one stray track
+    could keep a lead from its own.)
     """
     rows = units.balls.numbers  # units that have a face
     place = np.full(len(units.names), -1)
@@ -101,8 +126,8 @@ def put_together(units: Units, threshold: float) -> Rows:
     names = place[two_names(units.names)]
     groups = np.full(len(units.names), -1)
     if len(rows):
-        apart_by_name = names[(names >= 0).all(axis=1)]
-        made = complete_linkage(units.balls.middles, threshold, cannot_link=apart_by_name)
+        two = np.concatenate([names[(names >= 0).all(axis=1)], surely_two(units.balls, threshold)])
+        made = link(units.balls.middles, threshold, cannot_link=two)
         groups[rows] = made.labels
     apart = units.apart()
     last = int(groups.max(initial=-1))
@@ -117,16 +142,17 @@ def put_together(units: Units, threshold: float) -> Rows:
 
 
 def place_units(units: Units, balls: Balls, threshold: float) -> tuple[Rows, list[Conflict]]:
-    """Return the character of each unit: that of the nearest ball within τ, or a new one.
+    """Return the character of each unit: that of the ball it belongs to, or a new one.
 
-    The largest choose first. Who is kept apart from somebody in a ball, or has another name, does
-    not go into it.
+    That is the largest ball whose radius b = τ / 4 reaches it, or the nearest within τ (if both
+    have many tracks, near it). The largest units choose first. Who is kept apart from somebody in a
+    ball, or has another name, does not go into it.
     """
     place = np.zeros(len(units.names), np.int64)
     conflicts = []
     next_number = int(balls.numbers.max(initial=0)) + 1
     row = {unit: k for k, unit in enumerate(units.balls.numbers.tolist())}
-    nearest, far = balls.nearest(units.balls.middles)
+    homes, far = balls.homes(units.balls.middles, threshold / 4)
     apart = units.apart()
     called = dict(zip(balls.names.tolist(), balls.numbers.tolist(), strict=True))
     for unit in units.by_size():
@@ -134,8 +160,10 @@ def place_units(units: Units, balls: Balls, threshold: float) -> tuple[Rows, lis
             place[unit], next_number = next_number, next_number + 1
             continue
         k, name = row[unit], units.names[unit]
-        ball = int(nearest[k])
-        number = int(balls.numbers[ball]) if far[k] <= threshold else 0
+        ball = int(homes[k])
+        sure = min(units.balls.sizes[k], balls.sizes[ball]) >= SURE
+        reach = threshold * NEAR if sure else threshold
+        number = int(balls.numbers[ball]) if far[k] <= reach else 0
         theirs = str(balls.names[ball]) if number else ""
         if number and name and theirs and name != theirs:
             conflicts.append(Conflict((theirs, name), (number, next_number)))
@@ -151,18 +179,18 @@ def place_units(units: Units, balls: Balls, threshold: float) -> tuple[Rows, lis
 
 
 def conflicts_of(units: Units, place: Rows, threshold: float) -> list[Conflict]:
-    """Find named units where names say otherwise than faces."""
-    named = [k for k in units.balls.numbers.tolist() if units.names[k]]
+    """Find named units of two videos where names say otherwise than faces.
+
+    Of one video, a person who gave two names saw both.
+    """
     middles = dict(zip(units.balls.numbers.tolist(), units.balls.middles, strict=True))
+    named = sorted((k for k in middles if units.names[k]), key=lambda k: int(place[k]))
     found: dict[tuple[int, int], Conflict] = {}
-    for i, a in enumerate(named):
-        for b in named[i + 1 :]:
-            one, other = sorted((int(place[a]), int(place[b])))
-            near = 2 - 2 * float(middles[a] @ middles[b]) <= threshold
-            if one != other and (units.names[a] == units.names[b] or near):
-                swap = place[a] > place[b]
-                names = (
-                    (units.names[b], units.names[a]) if swap else (units.names[a], units.names[b])
-                )
-                found.setdefault((one, other), Conflict(names, (one, other)))
+    for a, b in combinations(named, 2):
+        numbers = int(place[a]), int(place[b])
+        if numbers[0] == numbers[1] or units.video[a] == units.video[b]:
+            continue
+        names = units.names[a], units.names[b]
+        if names[0] == names[1] or 2 - 2 * float(middles[a] @ middles[b]) <= threshold:
+            found.setdefault(numbers, Conflict(names, numbers))
     return list(found.values())

@@ -37,6 +37,14 @@ Data = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+OnRay = Annotated[
+    bool,
+    typer.Option("--ray", help="Work on a Ray cluster; one is started here without --ray-address."),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(help="The Ray cluster, such as 10.0.0.1:6379; with it, --ray need not be said."),
+]
 Boxes = Annotated[
     bool, typer.Option(help="In the authors' layout, read boxes from facetracks.mat.")
 ]

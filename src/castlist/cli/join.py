@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, print_cast, progress, waiting
+from castlist.cli.common import CastFolder, OnRay, RayAddress, print_cast, progress, waiting
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
@@ -20,18 +23,25 @@ def join(
         list[Path], typer.Argument(help="Folders that `castlist scan` made.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the joined cast.")],
+    ray: OnRay = False,
+    ray_address: RayAddress = None,
 ) -> None:
     """Make one cast of several videos: who is who across them.
 
     Names and corrections are carried over. Where names say otherwise than faces, the two stay two
-    characters, and it is said so.
+    characters, and it is said so. A catalogue can be joined on a Ray cluster (`--ray`), with the
+    same result.
 
     Example: `castlist join s01e01.cast s01e02.cast -o season1.cast`
     """
     from castlist.cast.join import join as join_casts
+    from castlist.cluster.linkage import complete_linkage
+    from castlist.cluster.ray import ray_linkage
 
-    with waiting("joining"):
-        conflicts = join_casts(casts, out)
+    on_ray = ray or ray_address is not None
+    link = partial(ray_linkage, address=ray_address) if on_ray else complete_linkage
+    with waiting("joining"), redirect_stdout(sys.stderr):  # where Ray tells of its workers
+        conflicts = join_casts(casts, out, link=link)
     _show(out, conflicts)
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import Json, print_cast, print_json, print_table, progress
+from castlist.cli.common import (
+    Json,
+    OnRay,
+    RayAddress,
+    print_cast,
+    print_json,
+    print_table,
+    progress,
+)
 from castlist.cli.models import licences_shown
 from castlist.errors import InputError
 from castlist.io.files import printable
@@ -57,14 +65,8 @@ def scan(
         typer.Option(help="Tracks made elsewhere (a MOT or CVAT for video file): their boxes are "
                      "looked at instead of finding faces."),
     ] = None,
-    ray: Annotated[
-        bool, typer.Option("--ray", help="Scan on a Ray cluster; one is started here if no "
-                           "--ray-address is given.")
-    ] = False,
-    ray_address: Annotated[
-        str | None, typer.Option(help="The Ray cluster, such as 10.0.0.1:6379; with it, --ray "
-                                 "need not be said.")
-    ] = None,
+    ray: OnRay = False,
+    ray_address: RayAddress = None,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Find out who is in a video: how many people, who appears when.

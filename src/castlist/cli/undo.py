@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 import typer
 
 from castlist.cli.common import CastFolder, print_cast
@@ -12,13 +15,7 @@ def undo(cast: CastFolder) -> None:
 
     Example: `castlist undo episode.cast`
     """
-    from castlist.cast.corrections import Corrections
-    from castlist.cast.sentences import sentence
-
-    corrections = Corrections(cast)
-    event = corrections.undo()
-    typer.echo(f"undone: {sentence(corrections, event)}")
-    print_cast(corrections.cast)
+    _take(cast, "undo", "undone")
 
 
 def redo(cast: CastFolder) -> None:
@@ -26,10 +23,14 @@ def redo(cast: CastFolder) -> None:
 
     Example: `castlist redo episode.cast`
     """
+    _take(cast, "redo", "done again")
+
+
+def _take(cast: Path, what: Literal["undo", "redo"], told: str) -> None:
     from castlist.cast.corrections import Corrections
     from castlist.cast.sentences import sentence
 
     corrections = Corrections(cast)
-    event = corrections.redo()
-    typer.echo(f"done again: {sentence(corrections, event)}")
+    event = getattr(corrections, what)()
+    typer.echo(f"{told}: {sentence(corrections, event)}")
     print_cast(corrections.cast)

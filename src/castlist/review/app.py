@@ -151,49 +151,42 @@ def make_app(
 
     @app.get("/api/cast")
     def cast() -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return views.cast_view(corrections)
 
     @app.get("/api/last")
     def last() -> dict[str, int]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return {"last": corrections.version}
 
     @app.get("/api/characters/{number}")
     def character(number: Number) -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return views.character_view(corrections, number)
 
     @app.get("/api/not-faces")
     def not_faces() -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return views.not_faces_view(corrections)
 
     @app.get("/api/tracks/{track}")
     def one_track(track: str) -> dict[str, Any]:
-        with corrections.lock:
+        with corrections.fresh():
             return views.track_view(corrections, track)
 
     @app.get("/api/questions")
     def asked(most: Annotated[int, Query(ge=1, le=100)] = 10) -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return views.questions_view(corrections, skipped, most)
 
     @app.get("/api/history")
     def history() -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             return views.history_view(corrections)
 
     @app.post("/api/actions")
     def act(action: Action) -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             if action.kind == "skip":
                 corrections.rows(action.tracks)  # refused here, not with the next question
                 for other in action.different:
@@ -207,8 +200,7 @@ def make_app(
 
     @app.get("/api/recluster")
     def status() -> dict[str, Any]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             proposal = job.proposal
             if proposal and proposal.basis != corrections.scanned.basis:
                 job.drop()
@@ -230,8 +222,7 @@ def make_app(
 
     @app.post("/api/recluster/accept")
     def accepted(seen: Accept) -> dict[str, int]:
-        with corrections.lock:
-            corrections.refresh()
+        with corrections.fresh():
             if job.proposal is None:
                 raise InputError("there is no clustering to take: make one first")
             if job.number != seen.number:

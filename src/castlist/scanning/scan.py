@@ -13,7 +13,8 @@ import numpy as np
 
 from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, read_scanned, write_points
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, write_points
+from castlist.cast.read import read_scanned
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing

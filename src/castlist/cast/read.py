@@ -1,0 +1,40 @@
+"""Read a cast's folder, of one video or of several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from castlist.cast.cast import load_cast
+from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned
+from castlist.cast.joined import read_joined
+from castlist.errors import InputError
+from castlist.io.read import read_tracks
+
+
+def read_scanned(folder: str | Path) -> Scanned:
+    """Read a cast's folder, of one video or of several."""
+    folder = Path(folder)
+    if not (folder / CAST).is_file():
+        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
+    if (folder / EPISODES).is_dir():
+        return read_joined(folder)
+    tracks = read_tracks(folder / TRACKS)
+    cast = load_cast(folder / CAST, tracks)
+    labels = np.full(len(tracks), -1)
+    for one in cast.characters:
+        labels[one.tracks] = one.number
+    try:
+        points = np.load(folder / POINTS, allow_pickle=False)
+        run = json.loads((folder / RUN).read_text("utf-8"))
+        threshold = float(json.loads((folder / CAST).read_text("utf-8"))["threshold"])
+        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
+    if points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
+        raise InputError(f"{folder}: its files do not belong together; scan again")
+    return Scanned(
+        folder, tracks, labels, points.astype(np.float32), threshold, cast.duration, pause, run
+    )

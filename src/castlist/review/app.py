@@ -7,12 +7,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import FastAPI, HTTPException, Query, Request, Security
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.security import APIKeyHeader
 from jinja2 import Environment, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException as Refusal
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
@@ -36,7 +38,7 @@ Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length
 class Action(BaseModel):
     """Something a person says on the page; ``after`` is the last event they saw."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     kind: Literal[
         "name", "background", "merge", "move", "not_face", "answer", "skip", "undo", "redo"
     ]
@@ -55,15 +57,52 @@ class Action(BaseModel):
 class Recluster(BaseModel):
     """How to cluster again."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     finetune: bool = False
 
 
 class Accept(BaseModel):
     """Take a clustering that was shown."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     number: Annotated[int, Field(ge=1)]
+
+
+class Refused(BaseModel):
+    """Why something was not done."""
+
+    error: str
+    kind: str
+    pairs: list[list[str]] = []
+    seconds: float = 0.0
+
+
+class _Style(Response):
+    media_type = "text/css"
+
+
+class _Script(Response):
+    media_type = "text/javascript"
+
+
+Described = dict[int | str, dict[str, Any]]
+
+
+def _told(what: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": Refused.model_json_schema()}}
+    return {"description": what, "content": content}
+
+
+# What every way in may answer, those to what is there by name, and those that change something.
+_ANY: Described = {
+    403: {"description": "Not from the page", "content": {"text/plain": {}}},
+    422: _told("Not usable"),
+}
+_NAMED: Described = {404: _told("Not there")}
+_CHANGES: Described = {
+    400: _told("Not JSON"),
+    409: _told("Changed meanwhile, or not before something is waived"),
+}
 
 
 def make_app(
@@ -82,7 +121,12 @@ def make_app(
     videos : sequence of Path or None
         The video files, to play, where they are there.
     """
-    app = FastAPI(title="castlist review", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="castlist review", version=__version__, docs_url=None, redoc_url=None,
+        responses=_ANY,
+        # The guard looks at it, before anything else does; this says so in /openapi.json.
+        dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
+    )  # fmt: skip
     job = Reclustering(corrections)
     skipped: views.Skipped = []
 
@@ -110,6 +154,11 @@ def make_app(
         where = ".".join(str(part) for part in first["loc"])
         return JSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
 
+    @app.exception_handler(Refusal)
+    async def not_so(request: Request, error: Refusal) -> JSONResponse:
+        told = {"error": error.detail, "kind": "InputError"}
+        return JSONResponse(told, error.status_code, error.headers)
+
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
         environment = Environment(autoescape=True, undefined=StrictUndefined)
@@ -124,17 +173,17 @@ def make_app(
     def icon() -> Response:
         return Response(status_code=204)
 
-    @app.get("/review.css")
+    @app.get("/review.css", response_class=_Style)
     def stylesheet() -> Response:
-        return Response(str(style(__package__, "review.css")), media_type="text/css")
+        return _Style(str(style(__package__, "review.css")))
 
-    @app.get("/js/{name}")
+    @app.get("/js/{name}", response_class=_Script, responses=_NAMED)
     def script(name: str) -> Response:
         if name not in _SCRIPTS:
             raise HTTPException(404)
-        return Response(text_of(__package__, name), media_type="text/javascript")
+        return _Script(text_of(__package__, name))
 
-    @app.get("/faces/{track}/{k}")
+    @app.get("/faces/{track}/{k}", response_class=FileResponse, responses=_file("image/jpeg"))
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
         corrections.rows([track])  # a track of ours, so no path of anybody's making
         pictures = corrections.scanned.pictures(track)
@@ -142,7 +191,7 @@ def make_app(
             raise HTTPException(404)
         return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}")
+    @app.get("/video/{number}", response_class=FileResponse, responses=_file("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> FileResponse:
         video = videos[number] if number < len(videos) else None
         if video is None or not video.is_file():
@@ -190,7 +239,7 @@ def make_app(
             corrections.refresh()
             return views.history_view(corrections)
 
-    @app.post("/api/actions")
+    @app.post("/api/actions", responses=_CHANGES)
     def act(action: Action) -> dict[str, Any]:
         with corrections.lock:
             corrections.refresh()
@@ -223,12 +272,12 @@ def make_app(
                 else None,
             }
 
-    @app.post("/api/recluster")
+    @app.post("/api/recluster", responses=_CHANGES)
     def recluster(asked_for: Recluster) -> dict[str, bool]:
         job.start(asked_for.finetune)
         return {"running": True}
 
-    @app.post("/api/recluster/accept")
+    @app.post("/api/recluster/accept", responses=_CHANGES)
     def accepted(seen: Accept) -> dict[str, int]:
         with corrections.lock:
             corrections.refresh()
@@ -240,12 +289,22 @@ def make_app(
             job.drop()
             return {"last": corrections.version}
 
-    @app.post("/api/recluster/drop")
+    @app.post("/api/recluster/drop", responses=_CHANGES)
     def dropped() -> dict[str, bool]:
         job.drop()
         return {"running": job.running}
 
     return Guard(app, token, port)
+
+
+def _file(kind: str) -> Described:
+    """Say what a way to a file may answer: all of it, a part, or that there is none."""
+    content: dict[str, Any] = {kind: {}}
+    return _NAMED | {
+        200: {"description": "The file", "content": content},
+        206: {"description": "A part of it", "content": content},
+        416: {"description": "No such part", "content": {"text/plain": {}}},
+    }
 
 
 def _act(corrections: Corrections, action: Action) -> None:

@@ -137,6 +137,8 @@ def test_background_is_said_of_many(cast):
     ]  # fmt: skip
     cast.background([1], False)
     assert cast.character(1).state == "unreviewed"
+    with pytest.raises(InputError, match="no characters"):
+        cast.background([])
 
 
 def test_answers(cast):

@@ -260,12 +260,16 @@ def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
         json.dumps({"kind": "name", "after": 10**30, "characters": [1], "name": "x"}).encode(),
         json.dumps({"kind": "answer", "after": 0, "tracks": [], "same": [[]]}).encode(),
         json.dumps({"kind": "move", "after": 0, "tracks": ["\x00"]}).encode(),
+        b'{"kind": "background", "after": 0, "characters": [1], "yes": 1}', b"[" * 100_000,
+        b'{"kind": "name", "after": "0", "characters": [1], "name": "x"}', b"9" * 5000,
+        b'{"kind": "name", "after": 0, "characters": [1], "name": "\\ud800"}', b'{"\\ud800": 1}',
     ],
 )  # fmt: skip
 def test_nonsense_is_refused_in_words(server, body):
     status, _, content = server.ask("/api/actions", body)
-    assert status in (409, 422)
+    assert status in (400, 409, 422)
     assert json.loads(content)["error"]
+    assert all(one["state"] == "unreviewed" for one in characters(server).values())
 
 
 def test_a_form_of_another_kind_is_refused(server):

@@ -51,6 +51,8 @@ class Corrections(Corrected):
     ) -> None:
         """Say that characters are background, or that they are not."""
         with self.lock:
+            if not which:
+                raise InputError("no characters were given")
             body = {"who": [self._who(one) for one in which], "background": background}
             self.say("background", body, after)
 

@@ -31,7 +31,7 @@ async function ask(path, options) {
   } catch {
     body = { error: text || `the server answered ${answer.status}` };
   }
-  if (!answer.ok) throw new Refused(answer.status, body.detail ? { error: body.detail } : body);
+  if (!answer.ok) throw new Refused(answer.status, body);
   return body;
 }
 

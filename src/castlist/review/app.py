@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import FastAPI, HTTPException, Query, Request, Security
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.security import APIKeyHeader
 from jinja2 import Environment, StrictUndefined
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from starlette.exceptions import HTTPException as Refusal
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
@@ -23,47 +25,24 @@ from castlist.errors import CastlistError, InputError
 from castlist.report.page import title_of
 from castlist.report.parts import style, text_of
 from castlist.review import views
+from castlist.review.described import (
+    ANY,
+    CHANGES,
+    NAMED,
+    Accept,
+    Action,
+    Number,
+    Recluster,
+    Script,
+    Style,
+    answers_of,
+)  # fmt: skip
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.jobs import Reclustering
 
 _SCRIPTS = {
     path.name for path in resources.files(__package__).iterdir() if path.name.endswith(".js")
 }
-Number = Annotated[int, Field(ge=1, le=10**9)]
-Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1)]
-
-
-class Action(BaseModel):
-    """Something a person says on the page; ``after`` is the last event they saw."""
-
-    model_config = ConfigDict(extra="forbid")
-    kind: Literal[
-        "name", "background", "merge", "move", "not_face", "answer", "skip", "undo", "redo"
-    ]
-    after: Annotated[int, Field(ge=0)]
-    characters: list[Number] = Field(default_factory=list, max_length=10_000)
-    tracks: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list)
-    same: list[Tracks] = Field(default_factory=list, max_length=20)
-    different: list[Tracks] = Field(default_factory=list, max_length=20)
-    instead: list[Tracks | None] | None = Field(None, max_length=20)
-    name: str | None = Field(None, max_length=1000)
-    to: Number | None = None
-    yes: bool = True
-    waive: bool = False
-
-
-class Recluster(BaseModel):
-    """How to cluster again."""
-
-    model_config = ConfigDict(extra="forbid")
-    finetune: bool = False
-
-
-class Accept(BaseModel):
-    """Take a clustering that was shown."""
-
-    model_config = ConfigDict(extra="forbid")
-    number: Annotated[int, Field(ge=1)]
 
 
 def make_app(
@@ -82,7 +61,12 @@ def make_app(
     videos : sequence of Path or None
         The video files, to play, where they are there.
     """
-    app = FastAPI(title="castlist review", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="castlist review", version=__version__, docs_url=None, redoc_url=None,
+        responses=ANY,
+        # The guard looks at it, before anything else does; this says so in /openapi.json.
+        dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
+    )  # fmt: skip
     job = Reclustering(corrections)
     skipped: views.Skipped = []
 
@@ -110,6 +94,11 @@ def make_app(
         where = ".".join(str(part) for part in first["loc"])
         return JSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
 
+    @app.exception_handler(Refusal)
+    async def not_so(request: Request, error: Refusal) -> JSONResponse:
+        told = {"error": error.detail, "kind": "InputError"}
+        return JSONResponse(told, error.status_code, error.headers)
+
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
         environment = Environment(autoescape=True, undefined=StrictUndefined)
@@ -124,17 +113,17 @@ def make_app(
     def icon() -> Response:
         return Response(status_code=204)
 
-    @app.get("/review.css")
+    @app.get("/review.css", response_class=Style)
     def stylesheet() -> Response:
-        return Response(str(style(__package__, "review.css")), media_type="text/css")
+        return Style(str(style(__package__, "review.css")))
 
-    @app.get("/js/{name}")
+    @app.get("/js/{name}", response_class=Script, responses=NAMED)
     def script(name: str) -> Response:
         if name not in _SCRIPTS:
             raise HTTPException(404)
-        return Response(text_of(__package__, name), media_type="text/javascript")
+        return Script(text_of(__package__, name))
 
-    @app.get("/faces/{track}/{k}")
+    @app.get("/faces/{track}/{k}", response_class=FileResponse, responses=answers_of("image/jpeg"))
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
         corrections.rows([track])  # a track of ours, so no path of anybody's making
         pictures = corrections.scanned.pictures(track)
@@ -142,7 +131,7 @@ def make_app(
             raise HTTPException(404)
         return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}")
+    @app.get("/video/{number}", response_class=FileResponse, responses=answers_of("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> FileResponse:
         video = videos[number] if number < len(videos) else None
         if video is None or not video.is_file():
@@ -184,7 +173,7 @@ def make_app(
         with corrections.fresh():
             return views.history_view(corrections)
 
-    @app.post("/api/actions")
+    @app.post("/api/actions", responses=CHANGES)
     def act(action: Action) -> dict[str, Any]:
         with corrections.fresh():
             if action.kind == "skip":
@@ -215,12 +204,12 @@ def make_app(
                 else None,
             }
 
-    @app.post("/api/recluster")
+    @app.post("/api/recluster", responses=CHANGES)
     def recluster(asked_for: Recluster) -> dict[str, bool]:
         job.start(asked_for.finetune)
         return {"running": True}
 
-    @app.post("/api/recluster/accept")
+    @app.post("/api/recluster/accept", responses=CHANGES)
     def accepted(seen: Accept) -> dict[str, int]:
         with corrections.fresh():
             if job.proposal is None:
@@ -231,7 +220,7 @@ def make_app(
             job.drop()
             return {"last": corrections.version}
 
-    @app.post("/api/recluster/drop")
+    @app.post("/api/recluster/drop", responses=CHANGES)
     def dropped() -> dict[str, bool]:
         job.drop()
         return {"running": job.running}

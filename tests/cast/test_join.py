@@ -16,6 +16,7 @@ from castlist.cast.join import add, balls_of, join
 from castlist.cast.joined import BALLS
 from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
+from castlist.io.lock import locked
 from tests.cast.folders import made_video, write_folder
 
 
@@ -234,6 +235,18 @@ def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step
     assert found.numbers.tolist() == right.numbers.tolist()
     assert found.names.tolist() == right.names.tolist()
     assert found.sums == pytest.approx(right.sums)
+
+
+def test_two_at_a_time(three, tmp_path):
+    season = tmp_path / "season.cast"
+    with locked(tmp_path / ".season.cast.partial"), pytest.raises(InputError, match="at work on"):
+        join(three[:2], season)
+    join(three[:2], season)
+    with locked(season), pytest.raises(InputError, match="at work on"):
+        add(season, three[2])
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "e1.cast", "e2.cast", "e3.cast", "season.cast"
+    }  # fmt: skip
 
 
 def test_a_folder_cannot_point_elsewhere(three, tmp_path):

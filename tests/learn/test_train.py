@@ -21,6 +21,7 @@ from castlist import (
     split_identities,
     train,
 )
+from castlist.io.lock import LOCK, locked
 from castlist.learn.settings import LOSS_NAMES
 
 SETTINGS = TrainSettings(
@@ -219,6 +220,34 @@ def test_a_killed_run_goes_on_from_its_last_epoch(made, tmp_path, loss, after):
     assert ({"similar", "dissimilar", "nearest_other"} <= set(log[0])) == (loss == "ball")
     assert saved.settings["loss"] == loss
     assert saved.threshold == whole.model.threshold
+
+
+def test_a_run_killed_at_its_very_end_has_all_of_its_log(made, tmp_path, monkeypatch):
+    short, saved = replace(SETTINGS, epochs=2), []
+
+    def cut_off(run, history):
+        saved.append(len(history))
+        if len(history) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("castlist.learn.run.Run._write_log", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            train(made, short, run=tmp_path)
+    assert saved == [1, 2]
+    history = train(made, short, run=tmp_path).history
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == history
+    assert len(lines) == 2
+
+
+def test_one_run_a_folder_at_a_time(made, tmp_path):
+    with locked(tmp_path / "run"):
+        with pytest.raises(InputError, match="is at work on it"):
+            train(made, replace(SETTINGS, epochs=1), run=tmp_path / "run")
+        assert [path.name for path in (tmp_path / "run").iterdir()] == [LOCK]
+    train(made, replace(SETTINGS, epochs=1), run=tmp_path / "run")
+    assert not (tmp_path / "run" / LOCK).exists()
 
 
 def test_another_run_is_not_taken_for_this_one(made, tmp_path):

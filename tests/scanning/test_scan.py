@@ -130,6 +130,16 @@ def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_
     assert files(folder) == files(scanned.folder)
 
 
+def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path, weights):
+    path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
+    folder = scan(path).folder
+    before = files(folder)
+    (folder / PARTS).mkdir()
+    (folder / PARTS / "000001.npz").write_bytes(b"")
+    scan(path)
+    assert files(folder) == before
+
+
 def test_people_who_dissolve_into_each_other_are_two_tracks(clips, weights, tmp_path):
     from castlist.video.frames import open_video
 

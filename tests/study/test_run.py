@@ -2,6 +2,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +24,7 @@ from castlist import (
     write_study,
     write_tracks,
 )
+from castlist.io.lock import LOCK, locked
 
 WORLD = MadeWorld(dim=48, who=32, how=12, loudness=0.8)
 PLAN = """
@@ -168,6 +174,41 @@ def test_it_writes_a_page_tables_and_records(folder, study):
     with records.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(results.records)
+
+
+def test_one_study_a_folder_at_a_time(study, tmp_path):
+    with locked(tmp_path / "out"):
+        with pytest.raises(InputError, match="is at work on it"):
+            run_study(study[0], tmp_path / "out")
+        with pytest.raises(InputError, match="is at work on it"):
+            write_study(tmp_path / "out", *study)
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK]
+
+
+def test_the_processes_of_a_killed_study_end(tmp_path):
+    """By themselves: who kills a study by its process id does not know of them."""
+    code = (
+        "import os, pathlib, sys, time\n"
+        "from castlist.study.pieces import Piece, do_pieces\n"
+        "if __name__ == '__main__':\n"
+        "    begun = Piece('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
+        "    long = Piece('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
+        "    do_pieces([begun, long], 0, 2, lambda *_: None)\n"
+    )
+    (tmp_path / "some.py").write_text(code)
+    words = [sys.executable, "some.py", str(tmp_path / "begun")]
+    other = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
+    while not (tmp_path / "begun").exists():
+        assert other.poll() is None
+        time.sleep(0.02)
+    other.kill()
+    other.wait()
+    until = time.monotonic() + 60
+    with suppress(ProcessLookupError):
+        while True:
+            os.killpg(other.pid, 0)
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def test_restarting_deletes_nobody_elses_runs(study, tmp_path):

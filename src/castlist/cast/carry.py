@@ -55,13 +55,16 @@ def carry_over(
         The last event of the log.
     """
     state, last = cast.state, after
+    # By a process that was killed before its video was in.
+    before = [(event.kind, event.body, event.who, event.at) for event in log.events()]
 
     def say(kind: str, value: str | bool, key: str, rows: Rows, *, each: bool = False) -> None:
         nonlocal last
         event = next(event for event in cast.live[::-1] if event.body.get(kind) == value)
         numbers = log.anchor(scan_print, anchors_of(tracks, rows.tolist()))
         body = {key: [numbers] if each else numbers, kind: value, "part": True}
-        last = log.append(kind, body, last, event.who, event.at).number
+        if (kind, body, event.who, event.at) not in before:
+            last = log.append(kind, body, last, event.who, event.at).number
 
     new: dict[int, str] = {}
     for number in np.unique(state.owner).tolist():

@@ -36,10 +36,15 @@ from castlist.cast.units import Link, conflicts_of, place_units, put_together, u
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
+from castlist.io.lock import locked
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model, save_model
 
 Rows = NDArray[np.int64]
+
+
+class AlreadyThere(InputError):
+    """What was to be made is there."""
 
 
 def join(
@@ -66,10 +71,28 @@ def join(
         Where names say otherwise than faces. Names are believed, and nothing is guessed.
     """
     out = Path(out)
-    if out.exists():
-        raise InputError(f"{out} is there already; `castlist add` puts one more video into it")
     if len({Path(folder).resolve() for folder in folders}) < 2:
         raise InputError("two casts at least are needed to join")
+    # Beside it, and moved when whole: half a cast is none.
+    beside = out.with_name(f".{out.name}.partial")
+    with locked(beside):
+        if out.exists():
+            raise AlreadyThere(
+                f"{out} is there already; `castlist add` puts one more video into it"
+            )
+        partial = beside / "cast"
+        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+        try:
+            conflicts = _join(folders, out, partial, link)
+            os.replace(partial, out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    return conflicts
+
+
+def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -> list[Conflict]:
+    """Write the cast of several into a folder that will be moved to ``out``."""
     with ExitStack() as stack:
         casts = [stack.enter_context(closing(_single(folder))) for folder in folders]
         films: list[dict[str, Any]] = []
@@ -88,31 +111,23 @@ def join(
             "print": digest(*(cast.scanned.basis.encode() for cast in casts)),
             "first": int(labels.max(initial=0)) + 1,
         }  # fmt: skip
-        # Beside it, and moved when whole: half a cast is none.
-        partial = out.with_name(f".{out.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            ends = np.cumsum([len(cast.tracks) for cast in casts])
-            parts = np.split(np.arange(len(labels)), ends[:-1])
-            for film, cast, own, rows in zip(films, casts, points, parts, strict=True):
-                write_episode(partial, film, cast.tracks, own, cast.folder / FACES)
-                write_labels(partial, film, labels[rows])
-            save_model(model, partial / MODEL)
-            write_about(partial, run, model.threshold)
-            named: set[int] = set()
-            settled: set[int] = set()
-            last = 0
-            with closing(Log(partial / CORRECTIONS)) as log:
-                for film, cast, rows in zip(films, casts, parts, strict=True):
-                    tracks = join_tracks([cast.tracks], [film])
-                    _, last = carry_over(
-                        log, last, run["print"], cast, tracks, labels[rows], named, settled
-                    )
-            balls_of(partial).save(partial / BALLS)
-            os.replace(partial, out)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        ends = np.cumsum([len(cast.tracks) for cast in casts])
+        parts = np.split(np.arange(len(labels)), ends[:-1])
+        for film, cast, own, rows in zip(films, casts, points, parts, strict=True):
+            write_episode(partial, film, cast.tracks, own, cast.folder / FACES)
+            write_labels(partial, film, labels[rows])
+        save_model(model, partial / MODEL)
+        write_about(partial, run, model.threshold)
+        named: set[int] = set()
+        settled: set[int] = set()
+        last = 0
+        with closing(Log(partial / CORRECTIONS)) as log:
+            for film, cast, rows in zip(films, casts, parts, strict=True):
+                tracks = join_tracks([cast.tracks], [film])
+                _, last = carry_over(
+                    log, last, run["print"], cast, tracks, labels[rows], named, settled
+                )
+        balls_of(partial)
     return conflicts_of(units, place, model.threshold)
 
 
@@ -134,13 +149,15 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         How many characters are new.
     """
     folder = Path(folder)
-    run = read_run(folder)
-    with closing(_single(video)) as cast:
+    with locked(folder), closing(_single(video)) as cast:
+        run = read_run(folder)
         film = film_of(cast.scanned, folder, {one["episode"] for one in run["videos"]})
         same = ("name", "bytes", "changed")
-        if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):
-            raise InputError(f"{video}: this video is in {folder} already")
         model = load_model(folder / MODEL)
+        if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):
+            write_about(folder, run, model.threshold)  # a kill may have come before the last files
+            balls_of(folder)
+            raise AlreadyThere(f"{video}: this video is in {folder} already")
         points = _embedded(cast, model)
         units = units_of([cast], [points])
         _take_clusterings(folder, run)
@@ -179,7 +196,9 @@ def balls_of(folder: Path) -> Balls:
     with closing(Corrections(folder)) as cast:  # something is new: all of it is read
         face = np.where(cast.state.not_face, -1, cast.state.owner)
         known = len(cast.scanned.films), cast.last
-        return Balls.of(cast.points, face, cast.state.names, known)
+        balls = Balls.of(cast.points, face, cast.state.names, known)
+        balls.save(folder / BALLS)
+        return balls
 
 
 def _take_clusterings(folder: Path, run: dict[str, Any]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castlist.cli.common import CastFolder, OnRay, RayAddress, print_cast, progress, waiting
+from castlist.errors import InputError
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def join(
 
     on_ray = ray or ray_address is not None
     link = partial(ray_linkage, address=ray_address) if on_ray else complete_linkage
-    with waiting("joining"), redirect_stdout(sys.stderr):  # where Ray tells of its workers
+    with _reported(out), waiting("joining"), redirect_stdout(sys.stderr):  # where Ray tells
         conflicts = join_casts(casts, out, link=link)
     _show(out, conflicts)
 
@@ -66,10 +67,25 @@ def add(
 
         with progress() as report:
             folder = scan(video, progress=report).folder
-    with waiting("adding"):
+    with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)
     typer.echo(f"{new} of them are new")
+
+
+@contextmanager
+def _reported(folder: Path) -> Iterator[None]:
+    """If it is there already, see that its page is, too: it is written last, and may be missing."""
+    from castlist.cast.corrections import Corrections
+    from castlist.cast.join import AlreadyThere
+    from castlist.report.folder import report_folder
+
+    try:
+        yield
+    except AlreadyThere:
+        with suppress(InputError), closing(Corrections(folder)) as corrections:  # no cast at all
+            report_folder(corrections)
+        raise
 
 
 def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:

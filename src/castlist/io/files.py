@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from castlist.errors import CastlistError
+from castlist.io.lock import hold
 
 
 def printable(name: str) -> str:
@@ -17,16 +19,42 @@ def printable(name: str) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` to write to; it takes its place if all went well."""
+    """Give a temporary path beside ``path`` to write to; it takes its place if all went well.
+
+    What a process that was killed left there is written over by the next one.
+    """
     if not path.name or path.is_dir():
         raise CastlistError(f"cannot write {path}: it is a folder, and a file is wanted")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        os.replace(partial, path)
+        partial, held = _own(path)
     except OSError as error:
         raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
+    try:
+        yield partial
+        # The content is on the disk before the name is: a power cut leaves no empty file.
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
+        raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _own(path: Path) -> tuple[Path, int | None]:
+    """Find a name beside a file that nobody who lives writes to, and hold it if that can be."""
+    for number in count():
+        partial = path.with_name(f".{path.name}{f'.{number}' if number else ''}.part")
+        held = hold(partial)
+        if held is None:
+            break
+        if held is not False:
+            os.truncate(held, 0)
+            return partial, held
+    return path.with_name(f".{path.name}.{os.getpid()}.part"), None

@@ -80,9 +80,13 @@ class Run:
             {f"{part}.{name}": t for part, tensors in parts.items() for name, t in tensors.items()},
             {"fingerprint": self.fingerprint, "history": history},
         )
+        self._write_log(history)
+
+    def finish(self, history: list[dict[str, Any]], model: BallModel) -> None:
+        """Write the model that the run was for."""
+        self._write_log(history)  # killed after the state of its last epoch, it lacks that one
+        save_model(model, self.folder / MODEL)
+
+    def _write_log(self, history: list[dict[str, Any]]) -> None:
         with replacing(self.folder / LOG) as partial:
             partial.write_text("".join(json.dumps(record) + "\n" for record in history))
-
-    def finish(self, model: BallModel) -> None:
-        """Write the model that the run was for."""
-        save_model(model, self.folder / MODEL)

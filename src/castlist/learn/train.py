@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from castlist.errors import CollapseWarning, InputError
+from castlist.io.lock import locked
 from castlist.learn.batches import split_identities
 from castlist.learn.model import BallModel
 from castlist.learn.run import Run
@@ -84,7 +85,18 @@ def train(
         _require_disjoint(tracks, validation)
         apart = better_apart(validation)
     trainer = Trainer(tracks, validation, settings, apart)
-    folder = Run.open(Path(run), trainer.fingerprint(), restart) if run is not None else None
+    if run is None:
+        return _learn(trainer, tracks, None, progress)
+    with locked(Path(run)):
+        folder = Run.open(Path(run), trainer.fingerprint(), restart)
+        return _learn(trainer, tracks, folder, progress)
+
+
+def _learn(
+    trainer: Trainer, tracks: TrackSet, folder: Run | None, progress: Progress
+) -> TrainResult:
+    """Train, from where the run was cut off."""
+    settings = trainer.settings
     history: list[dict[str, Any]] = []
     best: dict[str, torch.Tensor] = {}
     if folder is not None and (saved := folder.load()) is not None:
@@ -103,7 +115,7 @@ def train(
                 f"distance to other people's centroids {record['nearest_other']:.4f}, "
                 f"b = {record['b']:.4f}); try a smaller rate, a later freeze_b, or another recipe",
                 CollapseWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         if folder is not None:
             folder.save(history, trainer.state(), trainer.momentum(), best)
@@ -116,7 +128,7 @@ def train(
     if settings.operating or settings.loss != "ball":
         _choose_operating(trainer, tracks)
     if folder is not None:
-        folder.finish(model)
+        folder.finish(history, model)
     return TrainResult(model, history)
 
 

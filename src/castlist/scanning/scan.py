@@ -18,6 +18,7 @@ from castlist.cast.read import read_scanned
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
+from castlist.io.lock import locked
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_given, read_tracks
 from castlist.learn.finetune import finetune
@@ -26,7 +27,6 @@ from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
 from castlist.progress import Progress, silent
 from castlist.report.folder import report_folder
-from castlist.scanning.lock import locked
 from castlist.scanning.networks import Networks
 from castlist.scanning.notes import RunNotes, read_json
 from castlist.scanning.settings import ScanSettings
@@ -93,7 +93,7 @@ def scan(
     networks : Networks, optional
         Detector and describer, for who scans many videos and would load them once.
     patience : float
-        Seconds to wait for another scan of the same folder to end.
+        Seconds to wait for who else is at work on the folder.
     progress : callable
         Told how far it is.
     """
@@ -130,7 +130,9 @@ def _watched(
     path = notes.folder / TRACKS
     if notes.done("watch", TRACKS):
         with suppress(InputError):  # damaged since: made again
-            return read_tracks(path)
+            tracks = read_tracks(path)
+            Parts(notes.folder / PARTS, notes.folder / FACES).clear()  # killed before it did
+            return tracks
     describer = networks.describer(settings.describer, settings.device, progress)
     if model.describer not in ("", describer.name):  # now, and not after an hour of watching
         raise InputError(
@@ -185,7 +187,7 @@ def _parts(notes: RunNotes) -> Parts:
     folder, faces = notes.folder / PARTS, notes.folder / FACES
     mark = folder / "settings.json"
     if read_json(mark).get("watch") != notes.prints["watch"]:
-        for old in [*folder.glob("*.npz"), *faces.glob("*.jpg")]:
+        for old in [*folder.glob("*.npz"), *faces.glob("*.jpg"), *faces.glob(".*.part")]:
             old.unlink()
         with replacing(mark) as partial:
             partial.write_text(json.dumps({"watch": notes.prints["watch"]}), "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ _INSIDE = 4
 
 
 def draw_curves(
-    path: str | Path,
+    path: str | Path | BytesIO,
     curves: Mapping[str, Curve],
     chosen: Mapping[str, int],
     n_characters: int,
@@ -35,7 +36,7 @@ def draw_curves(
     Parameters
     ----------
     path : path
-        ``.png``, ``.svg`` or ``.pdf``.
+        ``.png``, ``.svg`` or ``.pdf``; a ``BytesIO`` gets SVG.
     curves : mapping
         Method → its curve.
     chosen : mapping
@@ -81,7 +82,7 @@ def draw_skew(path: str | Path, tracks: TrackSet) -> None:
     draw_skew_of(path, *tracks_per_identity(tracks))
 
 
-def draw_skew_of(path: str | Path, counts: ArrayLike, background: ArrayLike) -> None:
+def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: ArrayLike) -> None:
     """Draw the same from counted tracks: of each identity, most first, and which are background."""
     counts, background = np.asarray(counts), np.asarray(background, bool)
     figure = Figure(figsize=(7, 3.4), layout="constrained")
@@ -100,12 +101,20 @@ def draw_skew_of(path: str | Path, counts: ArrayLike, background: ArrayLike) -> 
     _save(figure, path)
 
 
-def _save(figure: Figure, path: str | Path) -> None:
+def _save(figure: Figure, path: str | Path | BytesIO) -> None:
+    if isinstance(path, BytesIO):
+        _write(figure, path, ".svg")
+        return
     path = Path(path)
     if path.suffix not in _FORMATS:
         raise InputError(f"{path}: a figure is written as {', '.join(_FORMATS)}")
+    with replacing(path) as partial:
+        _write(figure, partial, path.suffix)
+
+
+def _write(figure: Figure, to: Path | BytesIO, suffix: str) -> None:
     FigureCanvasAgg(figure)
     # The same figure is the same file: no date in it, no ids drawn at random.
-    undated = {"Date": None} if path.suffix == ".svg" else {}
-    with replacing(path) as partial, rc_context({"svg.hashsalt": "castlist"}):
-        figure.savefig(partial, format=path.suffix[1:], dpi=130, metadata=undated)
+    undated = {"Date": None} if suffix == ".svg" else {}
+    with rc_context({"svg.hashsalt": "castlist"}):
+        figure.savefig(to, format=suffix[1:], dpi=130, metadata=undated)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from jinja2 import Environment, StrictUndefined
 
 from castlist.io.files import replacing
+from castlist.io.lock import locked
 from castlist.report.parts import picture_uri, style, text_of
 from castlist.score.curves import Curve
 from castlist.study.figures import draw_curves, draw_skew_of
@@ -90,9 +91,10 @@ def write_study(out: str | Path, plan: Plan, results: Results) -> list[Path]:
         return file.read_bytes() if file is not None and file.is_file() else None
 
     files = [out / name for name in ("index.html", "tables.md", "records.csv")]
-    write_study_page(files[0], plan, results, picture)
-    write_markdown(files[1], plan.title, tables_of(plan, results))
-    write_csv(files[2], results)
+    with locked(out):
+        write_study_page(files[0], plan, results, picture)
+        write_markdown(files[1], plan.title, tables_of(plan, results))
+        write_csv(files[2], results)
     return files
 
 
@@ -233,12 +235,11 @@ def _skew_figure(name: str, counts: list[int], background: list[bool]) -> _Figur
     return _Figure(name, _drawn(lambda path: draw_skew_of(path, counts, background)), 700, 340)
 
 
-def _drawn(draw: Callable[[Path], None]) -> str:
-    """Draw to a file and return what was drawn as an address."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "figure.svg"
-        draw(path)
-        return picture_uri(path.read_bytes(), "svg+xml")
+def _drawn(draw: Callable[[BytesIO], None]) -> str:
+    """Return what is drawn as an address; no file that a kill would leave is written."""
+    drawn = BytesIO()
+    draw(drawn)
+    return picture_uri(drawn.getvalue(), "svg+xml")
 
 
 def _label(method: str) -> str:

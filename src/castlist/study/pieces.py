@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -72,7 +74,7 @@ def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progre
     # Spawned: a fork of a process with running threads may hang.
     context = multiprocessing.get_context("spawn")
     workers = min(n_threads(), len(missing))
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
         waiting = {pool.submit(piece.call, *piece.arguments): piece for piece in missing}
         try:
             for future in as_completed(waiting):
@@ -93,9 +95,18 @@ def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progre
             raise
 
 
-def _one_thread() -> None:
-    """Keep a process to one thread: there is a process a core."""
+def _begin() -> None:
+    """Keep a process to one thread: there is a process a core; and end it with the study."""
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # Of a study that was killed: it would wait for work for ever, or train what is trained again.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def digest(value: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from castlist.errors import InputError
 from castlist.io.files import replacing
+from castlist.io.lock import locked
 from castlist.learn.settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.score.curves import Curve
@@ -48,6 +49,11 @@ def run_study(
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; a study needs a folder")
+    with locked(out):
+        return _run(plan, out, restart, progress)
+
+
+def _run(plan: Plan, out: Path, restart: bool, progress: Progress) -> Results:
     mark = out / "study.json"
     if restart:
         if not mark.is_file() and any((out / name).exists() for name in _FOLDERS):

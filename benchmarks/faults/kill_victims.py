@@ -1,0 +1,205 @@
+"""What is killed: small inputs of each command, the command, and how far it can be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+#: What a run makes, in a folder of its own.
+OUT = "out"
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A command that can be killed.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The command, in a folder that lies in the folder of the inputs.
+    phases : tuple of (str, str)
+        What is there when so much is done: the name of a phase and a file, in order.
+    prepare : callable
+        Puts into a run's folder what the command changes.
+    before : callable, optional
+        Called in the command's process first.
+    already : str
+        What it says, with exit code 2, where all was done before the kill.
+    orphans : bool
+        Whether it starts processes, which must end when it alone is killed.
+    """
+
+    words: tuple[str, ...]
+    phases: tuple[tuple[str, str], ...]
+    prepare: Callable[[Path], None] = lambda home: None
+    before: Callable[[], None] | None = None
+    already: str = ""
+    orphans: bool = False
+
+
+def victim(command: str, inputs: Path, clips: Path | None) -> Victim:
+    """Make the inputs of a command."""
+    inputs.mkdir(parents=True, exist_ok=True)
+    return {"scan": _scan, "train": _train, "study": _study, "join": _join, "add": _add}[command](
+        inputs, clips
+    )
+
+
+def _scan(inputs: Path, clips: Path | None) -> Victim:
+    video = inputs / "video.mp4"
+    words = ["scan", "../inputs/video.mp4", "-o", OUT]
+    if clips is not None:
+        from clip_video import compose
+
+        compose(clips, video, seed=5, size=(320, 180), shots=4)
+    else:  # drawn faces, which no detector finds: their boxes are given
+        made = import_module("tests.cast.folders")
+        tracks = made.made_video(people=3, each=2)
+        made.write_film(video, tracks)
+        rows = np.column_stack(
+            [np.round(tracks.time * 5) + 1, tracks.track_of_face + 1, tracks.box,
+             np.ones(tracks.n_faces)]
+        )  # fmt: skip
+        np.savetxt(inputs / "boxes.txt", rows, "%g", ",")
+        words += ["--tracks", "../inputs/boxes.txt"]
+
+    def often() -> None:
+        """Write down what was watched after every shot, and not every five seconds."""
+        import castlist.scanning.scan as scanning
+
+        scanning._SECONDS_A_PART = 0.0
+
+    return Victim(
+        tuple(words),
+        (("begun", "run.json"), ("faces", "faces/*.jpg"), ("parts", "parts/*.npz"),
+         ("tracks", "tracks.parquet"), ("points", "embeddings.npy"), ("cast", "cast.json"),
+         ("report", "report.html")),
+        before=often,
+    )  # fmt: skip
+
+
+def _train(inputs: Path, clips: Path | None) -> Victim:
+    from castlist import MadeWorld, made_tracks, write_tracks
+
+    world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
+    write_tracks(inputs / "made.parquet", made_tracks(40, 400, 3, world=world, seed=1))
+    words = "train ../inputs/made.parquet -o out --epochs 12 --hidden 32 --embedding 8"
+    return Victim(
+        tuple(words.split()),
+        (("state", "state.safetensors"), ("log", "log.jsonl"), ("model", "model.safetensors")),
+    )
+
+
+PLAN = """
+title = "A small study"
+seeds = [0]
+methods = ["base", "triplet", "ball"]
+finetune_iterations = 5
+[train]
+tracks = "train.parquet"
+validation = "val.parquet"
+[[test]]
+name = "films"
+tracks = "test"
+[method.triplet]
+hidden = [16]
+epochs = 2
+[method.ball]
+hidden = [16]
+epochs = 2
+"""
+
+
+def _study(inputs: Path, clips: Path | None) -> Victim:
+    from castlist import MadeWorld, made_tracks, write_tracks
+
+    world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
+    people = made_tracks(40, 300, 3, world=world, seed=1)
+    held = np.isin(people.identity, np.unique(people.identity)[:12])
+    write_tracks(inputs / "train.parquet", people[~held])
+    write_tracks(inputs / "val.parquet", people[held])
+    one = replace(made_tracks(6, 40, 3, world=world, seed=2), videos=("film",))
+    write_tracks(inputs / "test" / "film.parquet", one)
+    (inputs / "study.toml").write_text(PLAN, "utf-8")
+    return Victim(
+        ("study", "../inputs/study.toml", "-o", OUT),
+        (("begun", "study.json"), ("training", "runs/*/state.safetensors"),
+         ("trained", "runs/*/answer.json"), ("tested", "cache/*.json"), ("page", "index.html"),
+         ("tables", "tables.md"), ("records", "records.csv")),
+        orphans=True,
+    )  # fmt: skip
+
+
+def episodes(inputs: Path) -> list[Path]:
+    """Write the casts of three videos, two of them corrected."""
+    from castlist.cast.corrections import Corrections
+
+    episode = import_module("tests.cast.test_join").episode
+    three = [episode(inputs, f"e{k}", people, seed=k) for k, people in ((1, 6), (2, 5), (3, 7))]
+    for folder, who in zip(three, ("ann", "bob", "cy"), strict=True):
+        cast = Corrections(folder, who)
+        cast.name(1, who.title())
+        cast.not_face([str(cast.tracks.ids[-1])])
+        cast.close()
+    return three
+
+
+_JOINED = (
+    ("episodes", "episodes/*/tracks.parquet"), ("log", "corrections.db"), ("run", "run.json"),
+    ("balls", "balls.npz"), ("report", "report.html"),
+)  # fmt: skip
+
+
+def _join(inputs: Path, clips: Path | None) -> Victim:
+    episodes(inputs)
+    words = "join ../inputs/e1.cast ../inputs/e2.cast ../inputs/e3.cast -o out"
+    return Victim(tuple(words.split()), _JOINED, already="is there already")
+
+
+def _add(inputs: Path, clips: Path | None) -> Victim:
+    from castlist.cast.corrections import Corrections
+    from castlist.cast.join import join
+    from castlist.report.folder import report_folder
+
+    three = episodes(inputs)
+    joined = inputs / "joined.cast"
+    join(three[:2], joined)
+    cast = Corrections(joined, "dee")
+    cast.name(2, "Dee")  # so that the balls are out of date
+    report_folder(cast)
+    cast.close()
+
+    def prepare(home: Path) -> None:
+        shutil.copytree(joined, home / OUT)
+
+    words = f"add {OUT} ../inputs/e3.cast"
+    phases = (
+        ("episode", "episodes/e3/tracks.parquet"), ("labels", "episodes/e3/characters.npy"),
+    )  # fmt: skip
+    return Victim(tuple(words.split()), phases, prepare, already="already")
+
+
+def phase(one: Victim, out: Path) -> str:
+    """Say how far a command was when it was killed, by what is there."""
+    there = [name for name, file in one.phases if any(_inside(out, file))]
+    return there[-1] if there else "nothing"
+
+
+def _inside(out: Path, file: str) -> Sequence[Path]:
+    # A scan's folder is in the folder that was asked for, and is there while it grows.
+    return [*out.glob(file), *out.glob(f"*.cast/{file}"), *out.parent.glob(f".{out.name}.*/{file}"),
+            *out.parent.glob(f".{out.name}.*/*/{file}")]  # fmt: skip
+
+
+def clips_at_hand() -> Path | None:
+    """Return the folder of clips, where there is one."""
+    root = Path(__file__).parents[2]
+    shared = Path(os.environ.get("CASTLIST_SHARED", root.parent / "shared"))
+    clips = shared / "data" / "clips"
+    return clips if clips.is_dir() else None

@@ -1,0 +1,76 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from castlist.io.files import replacing
+
+WRITE = (
+    "import os, pathlib, signal, sys; from castlist.io.files import replacing\n"
+    "with replacing(pathlib.Path(sys.argv[1])) as partial:\n"
+    "    partial.write_text('half of it, and very long'); os.kill(os.getpid(), signal.SIGKILL)"
+)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_killed_process_left_is_written_over(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("before")
+    killed = subprocess.run([sys.executable, "-c", WRITE, str(path)])
+    assert killed.returncode == -signal.SIGKILL
+    assert path.read_text() == "before"
+    assert names(tmp_path) == [".x.json.part", "x.json"]
+    with replacing(path) as partial, partial.open("r+") as file:  # a writer that does not truncate
+        file.write("after")
+    assert path.read_text() == "after"
+    assert names(tmp_path) == ["x.json"]
+
+
+def test_two_who_write_one_file_do_not_write_into_each_others(tmp_path):
+    path = tmp_path / "x.json"
+    with replacing(path) as one:
+        with replacing(path) as other:
+            assert one != other
+            one.write_text("one")
+            other.write_text("other")
+        assert path.read_text() == "other"
+    assert path.read_text() == "one"
+    assert names(tmp_path) == ["x.json"]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_what_fails_leaves_nothing(tmp_path, monkeypatch, locks):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if not locks:
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "x.json"
+    with pytest.raises(ZeroDivisionError), replacing(path) as partial:
+        partial.write_text(str(1 / 0))
+    assert names(tmp_path) == []
+    with replacing(path) as partial:
+        partial.write_text("whole")
+    assert path.read_text() == "whole"
+    assert names(tmp_path) == ["x.json"]
+
+
+def test_others_may_do_with_a_file_what_the_system_lets_them(tmp_path):
+    before = os.umask(0o002)
+    try:
+        with replacing(tmp_path / "x.json") as partial:
+            partial.write_text("whole")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x.json").stat().st_mode & 0o777 == 0o664

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from castlist import InputError
+from castlist import CastlistError, InputError
 from castlist.cast.anchors import Anchor
 from castlist.cast.log import ChangedMeanwhile, Log
 
@@ -101,3 +101,30 @@ def test_a_crash_loses_nothing_that_was_taken(tmp_path):
         numbers = [event.number for event in Log(tmp_path / "c.db").events()]
         assert numbers == list(range(1, len(numbers) + 1))
         assert seen[-1] in (len(numbers), len(numbers) - 1)
+
+
+def test_what_there_was_no_room_for_was_not_said(tmp_path):
+    """Nobody sees it, and more can be said when there is room again."""
+    log = Log(tmp_path / "c.db")
+    log.append("undo", {}, 0)
+    (pages,) = log._db.execute("PRAGMA page_count").fetchone()
+    log._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(CastlistError, match="c.db: .*disk is full"):
+        log.append("name", {"name": "x" * 100_000}, 1)
+    assert log.last == Log(tmp_path / "c.db").last == 1
+    log._db.execute("PRAGMA max_page_count = 100000")
+    log.append("redo", {}, 1)
+    assert [event.kind for event in Log(tmp_path / "c.db").events()] == ["undo", "redo"]
+
+
+def test_a_log_that_was_removed_takes_nothing(tmp_path):
+    log = Log(tmp_path / "c.db")
+    log.append("undo", {}, 0)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(CastlistError, match="removed or replaced"):
+        log.append("undo", {}, 1)
+    Log(tmp_path / "c.db").append("redo", {}, 0)  # another's
+    with pytest.raises(CastlistError, match="removed or replaced"):
+        log.append("undo", {}, 1)
+    assert Log(tmp_path / "c.db").last == 1

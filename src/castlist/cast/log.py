@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import getpass
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from castlist.errors import CastlistError, InputError
 
 _FORMAT = 1
 _SMALLEST = 512  # bytes of a database
+_LITTLE = 1 << 20  # bytes: what SQLite may want at once
+#: Errors of SQLite that say nothing of what is in the file.
+_OF_THE_DISK = tuple(
+    f"SQLITE_{name}" for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "PERM", "READONLY")
+)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -65,6 +71,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._db: sqlite3.Connection | None = None
+        self._file = (0, 0)  # which file it is, whatever it is called by now
         if path.exists():
             self._open()
 
@@ -75,25 +82,51 @@ class Log:
                 # to close it anywhere in the process lets go of SQLite's locks on it.)
                 if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST:
                     raise InputError(f"{self.path}: not a log of corrections")
-                # One connection for all threads of a server, which takes turns (see Corrections).
-                db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
-                db.isolation_level = None
-                # Every event is on the disk before anybody is told that it was taken.
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
-                found = db.execute("PRAGMA user_version").fetchone()[0]
-                if found == 0:
-                    db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
-                elif found != _FORMAT:
-                    raise InputError(
-                        f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
-                    )
+                self._db = self._connected()
+                self._file = self._file_now()
             except sqlite3.Error as error:
-                raise InputError(f"{self.path}: not a log of corrections ({error})") from error
+                raise self._trouble(error, "not a log of corrections") from error
             except OSError as error:
                 raise CastlistError(f"cannot write {self.path}: {error.strerror}") from error
-            self._db = db
+        elif self._file_now() != self._file:  # what is said now would go nowhere
+            raise CastlistError(f"{self.path} was removed or replaced meanwhile: begin again")
         return self._db
+
+    def _connected(self) -> sqlite3.Connection:
+        # One connection for all threads of a server, which takes turns (see Corrections).
+        db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
+        try:
+            db.isolation_level = None
+            # Every event is on the disk before anybody is told that it was taken.
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found == 0:
+                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
+            elif found != _FORMAT:
+                raise InputError(
+                    f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
+                )
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _file_now(self) -> tuple[int, int]:
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return 0, 0
+        return stat.st_dev, stat.st_ino
+
+    def _trouble(self, error: sqlite3.Error, otherwise: str) -> CastlistError:
+        """Tell what is wrong with the disk from what is wrong with the file."""
+        if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_DISK):
+            with suppress(OSError):
+                if shutil.disk_usage(self.path.parent).free < _LITTLE:
+                    return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
+            return CastlistError(f"cannot use {self.path}: {error}")
+        return InputError(f"{self.path}: {otherwise} ({error})")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -109,18 +142,21 @@ class Log:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                # On a full disk SQLite goes back by itself, or is left half-way by COMMIT: then
+                # this process alone would see what was said, and nobody could say more.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
         except sqlite3.Error as error:
-            raise CastlistError(f"cannot write {self.path}: {error}") from error
+            raise self._trouble(error, "a damaged log of corrections") from error
 
     def _read(self, query: str, *values: int) -> list[Any]:
         try:
             return self._open().execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise InputError(f"{self.path}: a damaged log of corrections ({error})") from error
+            raise self._trouble(error, "a damaged log of corrections") from error
 
     @property
     def last(self) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from demo_video import SHOTS, compose_demo, fetch_pictures
 
-from castlist.video.weights import cache_folder
+from castlist.video.weights import DEFAULTS, REGISTRY, cache_folder
+from tests.video.videos import plain, write_video
 
 #: Put into every Python process of the test: writes down who is talked to, if anybody is. Without
 #: it a request that fails, and is passed over in silence, would not be seen.
@@ -68,18 +71,19 @@ def offline(cut, tmp_path, weights):
     heard = tmp_path / "heard"
     heard.touch()
 
-    def run(*words: str) -> str:
+    def run(*words: str, cache: Path | None = None, code: int = 0) -> str:
         paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
         here = {
             **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            "CASTLIST_WITNESS": str(heard), "CASTLIST_CACHE": str(cache_folder()),
+            "CASTLIST_WITNESS": str(heard), "CASTLIST_CACHE": str(cache or cache_folder()),
+            "PIP_NO_INDEX": "1",
             "OMP_NUM_THREADS": "1",  # threads that wait for one another make a small job long
         }  # fmt: skip
         done = subprocess.run(
             [*cut, sys.executable, *words], capture_output=True, text=True, env=here
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
 
     run.heard = heard.read_text
     return run
@@ -102,3 +106,19 @@ def test_a_whole_scan_and_all_that_follows_with_the_network_cut(offline, film):
     castlist("recluster", cast, "--yes")
     assert "Anna" in castlist("export", cast, "--to", "csv", "-o", "-")
     assert offline.heard() == ""
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_weights_that_changed_in_the_cache_are_not_used(offline, tmp_path, name):
+    video = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 30)
+    cache = tmp_path / "cache"
+    shutil.copytree(cache_folder() / "weights", cache / "weights")
+    weights = REGISTRY[name]
+    path = cache / "weights" / weights.sha256 / weights.file
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    said = offline("-m", "castlist", "scan", str(video), cache=cache, code=2)
+    assert f"{weights.file} (the weights {name}) is damaged in the cache" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "grey.cast" / "report.html").exists()

@@ -26,7 +26,7 @@ import numpy as np
 from demo_video import SHOTS, compose_demo, fetch_pictures
 from large_video import SIDE, loop, mosaic, people_in, portraits
 
-SIZE = (256, 144)  # of the looped videos: small, for hours of them must end today
+SIZE = (192, 108)  # of the looped videos: small, for hours of them must end today
 EVERY = 2.0  # seconds between two looks at the memory
 MIB = 2**20
 PEOPLE = 4  # in the demo's video
@@ -52,8 +52,8 @@ class Look:
 
 
 def hours(folder: Path, faces: Path | None) -> Made:
-    """Ten hours: twelve shots of 6 s, 500 times."""
-    return _looped(folder, "hours", fps=5, seconds=6.0, times=500)
+    """Ten hours: twelve shots of 24 s, 125 times."""
+    return _looped(folder, "hours", fps=5, seconds=24.0, times=125)
 
 
 def cuts(folder: Path, faces: Path | None) -> Made:

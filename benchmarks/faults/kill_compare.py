@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import safe_open
 
 #: What may differ between two runs: how long something took, and where one was taken up.
@@ -59,6 +60,8 @@ def _plain(path: Path, folder: Path) -> bytes:
         return b"\n".join(_json(json.loads(line), EPOCH_TIMES) for line in lines)
     if name.endswith(".safetensors"):
         return _tensors(path)
+    if name == "balls.npz":
+        return _balls(path)
     if name == "corrections.db":
         return "\n".join(_dump(path)).encode()
     if name in SHOWN:
@@ -83,6 +86,13 @@ def _tensors(path: Path) -> bytes:
             tensor = file.get_tensor(name)
             parts += [f"{name} {tensor.dtype} {tensor.shape}".encode(), tensor.tobytes()]
     return b"\n".join(parts)
+
+
+def _balls(path: Path) -> bytes:
+    """Return what is in a file of balls; sums depend in the last digit on how they were added."""
+    with np.load(path) as file:
+        parts = [np.round(file[name], 9) if name == "sums" else file[name] for name in file.files]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
 def _dump(path: Path) -> Iterable[str]:

@@ -33,6 +33,8 @@ class Victim:
         What it says, with exit code 2, where all was done before the kill.
     orphans : bool
         Whether it starts processes, which must end when it alone is killed.
+    fresh : int
+        One run in so many is in an interpreter of its own.
     """
 
     words: tuple[str, ...]
@@ -41,6 +43,7 @@ class Victim:
     before: Callable[[], None] | None = None
     already: str = ""
     orphans: bool = False
+    fresh: int = 10
 
 
 def victim(command: str, inputs: Path, clips: Path | None) -> Victim:
@@ -89,7 +92,7 @@ def _train(inputs: Path, clips: Path | None) -> Victim:
 
     world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
     write_tracks(inputs / "made.parquet", made_tracks(40, 400, 3, world=world, seed=1))
-    words = "train ../inputs/made.parquet -o out --epochs 12 --hidden 32 --embedding 8"
+    words = "train ../inputs/made.parquet -o out --recipe paper --epochs 12 --hidden 32"
     return Victim(
         tuple(words.split()),
         (("state", "state.safetensors"), ("log", "log.jsonl"), ("model", "model.safetensors")),
@@ -127,12 +130,22 @@ def _study(inputs: Path, clips: Path | None) -> Victim:
     one = replace(made_tracks(6, 40, 3, world=world, seed=2), videos=("film",))
     write_tracks(inputs / "test" / "film.parquet", one)
     (inputs / "study.toml").write_text(PLAN, "utf-8")
+
+    def forked() -> None:
+        """Fork its processes: each that is spawned imports PyTorch anew."""
+        import multiprocessing
+
+        context = multiprocessing.get_context("fork")
+        multiprocessing.get_context = lambda method=None: context  # type: ignore[assignment]
+
     return Victim(
         ("study", "../inputs/study.toml", "-o", OUT),
         (("begun", "study.json"), ("training", "runs/*/state.safetensors"),
          ("trained", "runs/*/answer.json"), ("tested", "cache/*.json"), ("page", "index.html"),
          ("tables", "tables.md"), ("records", "records.csv")),
+        before=forked,
         orphans=True,
+        fresh=25,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 ``python benchmarks/faults/kill.py scan train study join add review --times 100``
 
-Each command runs once undisturbed. Then, so many times: it is started, all its processes are
+Each command (``rescan``: a scan of what is scanned and corrected, with another setting) runs once
+undisturbed. Then, so many times: it is started, all its processes are
 killed (SIGKILL) at a random moment, in half of the runs several times in a row, and it is run again
 to its end. What it leaves must be the same bit for bit, but for how long things took
 (``kill_compare.py``), and nothing else may lie there. A third of the moments are counted from the
@@ -30,7 +31,7 @@ from kill_launch import Running, at_change, start, warm_up  # noqa: E402
 from kill_tally import Tally  # noqa: E402
 from kill_victims import OUT, Victim, clips_at_hand, phase, victim  # noqa: E402
 
-COMMANDS = ("scan", "train", "study", "join", "add", "review")
+COMMANDS = ("scan", "rescan", "train", "study", "join", "add", "review")
 _MOST = 4  # kills in a row
 
 
@@ -61,6 +62,9 @@ def disturb(
             if run.code == -SIGKILL:
                 tally.kills += 1
                 tally.phases[phase(one, home / OUT)] += 1
+                if one.look is not None and (wrong := one.look(home)):
+                    print(f"{command} run {i}, killed: {wrong}", flush=True)
+                    tally.differing += 1
             else:
                 tally.phases["ended before"] += 1
         tally.runs += 1

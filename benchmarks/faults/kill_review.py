@@ -241,7 +241,23 @@ def _tell(cast: Corrections, action: dict[str, Any]) -> bool:
 
 
 def _log(cast: Corrections) -> list[Any]:
-    return [(event.number, event.who, event.kind, event.body) for event, _ in cast.history]
+    """Return what was said, with tracks for the numbers they are remembered by.
+
+    What was on its way when the server was killed may have been given numbers, and no more.
+    """
+    track = {number: anchor.track for number, _, anchor in cast.log.anchors()}
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(one) for one in value]
+        return track[value] if type(value) is int else value
+
+    return [
+        (event.number, event.who, event.kind,
+         event.body if event.kind in ("undo", "redo") else
+         {name: named(value) for name, value in event.body.items()})
+        for event, _ in cast.history
+    ]  # fmt: skip
 
 
 def _shown(cast: Corrections) -> Any:

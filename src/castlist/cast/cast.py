@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.certainty import certainty
+from castlist.cast.folder import digest
 from castlist.cast.replay import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -174,6 +175,12 @@ def seconds_of_tracks(tracks: TrackSet, pause: float) -> NDArray[np.float64]:
     return np.asarray(tracks.time[last] - tracks.time[first] + pause)
 
 
+def print_of(tracks: TrackSet) -> str:
+    """Tell these tracks from those of another scan."""
+    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
+    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
+
+
 def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
     """Write a cast as JSON: characters, and the ids of their tracks."""
     ids = cast.tracks.ids
@@ -181,6 +188,7 @@ def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
         "format": _FORMAT,
         "video": cast.tracks.videos[0] if cast.tracks.videos else "",
         "duration": cast.duration,
+        "scan": print_of(cast.tracks),
         **about,
         "characters": [
             {
@@ -207,6 +215,11 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
         if value["format"] != _FORMAT:
             raise InputError(
                 f"{path}: cast format {value['format']}; this castlist reads {_FORMAT}"
+            )
+        if value.get("scan", now := print_of(tracks)) != now:
+            raise InputError(
+                f"{path}: not a cast of these tracks: they are of another scan, which is at work "
+                "or was cut off; scan again"
             )
         characters = tuple(
             Character(

@@ -13,7 +13,16 @@ import numpy as np
 
 from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, read_scanned, write_points
+from castlist.cast.folder import (
+    CAST,
+    FACES,
+    POINTS,
+    REPORT,
+    TRACKS,
+    digest,
+    read_scanned,
+    write_points,
+)
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
@@ -218,7 +227,9 @@ def _group(
         else:
             cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
         write_points(notes.folder, points)
-        save_cast(cast, notes.folder / CAST, {"threshold": model.threshold})
+        # The last of the three: it says which tracks and points are its own.
+        about = {"threshold": model.threshold, "points": digest(points.tobytes()), "pause": pause}
+        save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
 
 

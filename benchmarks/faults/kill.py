@@ -2,12 +2,13 @@
 
 ``python benchmarks/faults/kill.py scan train study join add review --times 100``
 
-Each command runs once undisturbed. Then, so many times: it is started, all its processes are
+Each command (``rescan``: a scan of what is scanned and corrected, with another setting) runs once
+undisturbed. Then, so many times: it is started, all its processes are
 killed (SIGKILL) at a random moment, in half of the runs several times in a row, and it is run again
 to its end. What it leaves must be the same bit for bit, but for how long things took
 (``kill_compare.py``), and nothing else may lie there. A third of the moments are counted from the
 start, a third from the first thing that is written, and a third are those before a random change
-of a file. Every tenth run is in an interpreter of its own.
+of a file. Every tenth run (25th of a study) is in an interpreter of its own, the others in a fork.
 """
 
 from __future__ import annotations
@@ -30,24 +31,25 @@ from kill_launch import Running, at_change, start, warm_up  # noqa: E402
 from kill_tally import Tally  # noqa: E402
 from kill_victims import OUT, Victim, clips_at_hand, phase, victim  # noqa: E402
 
-COMMANDS = ("scan", "train", "study", "join", "add", "review")
-_FRESH = 10  # one run in so many is in an interpreter of its own
+COMMANDS = ("scan", "rescan", "train", "study", "join", "add", "review")
 _MOST = 4  # kills in a row
 
 
-def disturb(command: str, folder: Path, times: int, seed: int, clips: Path | None) -> Tally:
-    """Kill a command so many times, each run in a folder of its own."""
+def disturb(
+    command: str, folder: Path, times: int, seed: int, clips: Path | None, quick: bool
+) -> Tally:
+    """Kill a command so many times, each run in a folder of its own; ``quick``: forks alone."""
     rng = np.random.default_rng(seed)
     one = victim(command, folder / "inputs", clips)
-    seconds = {fresh: _undisturbed(one, folder, fresh) for fresh in (True, False)}
+    seconds = {fresh: _undisturbed(one, folder, fresh) for fresh in (True, False)[quick:]}
     changes = int((folder / "reference.changes").read_text())
-    print(f"{command}: undisturbed {seconds[False]:.2f} s and {changes} changes of files; "
-          f"{seconds[True]:.2f} s in an interpreter of its own", flush=True)  # fmt: skip
+    told = f"; {seconds[True]:.2f} s in an interpreter of its own" if not quick else ""
+    print(f"{command}: {seconds[False]:.2f} s undisturbed, {changes} changes of files{told}")
     want, tally = contents(folder / "reference"), Tally(command)
     while tally.kills < times:
         i = tally.runs
         home = _begin(one, folder / f"run-{i:03d}")
-        fresh = i % _FRESH == _FRESH - 1
+        fresh = not quick and i % one.fresh == one.fresh - 1
         for _ in range(int(rng.integers(2, _MOST + 1)) if rng.random() < 0.5 else 1):
             how, after = int(rng.integers(3)), rng.uniform(0, seconds[fresh])
             alone = one.orphans and rng.random() < 0.3
@@ -60,6 +62,9 @@ def disturb(command: str, folder: Path, times: int, seed: int, clips: Path | Non
             if run.code == -SIGKILL:
                 tally.kills += 1
                 tally.phases[phase(one, home / OUT)] += 1
+                if one.look is not None and (wrong := one.look(home)):
+                    print(f"{command} run {i}, killed: {wrong}", flush=True)
+                    tally.differing += 1
             else:
                 tally.phases["ended before"] += 1
         tally.runs += 1
@@ -134,6 +139,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="keep what differs here")
+    parser.add_argument("--quick", action="store_true", help="no interpreters of their own")
     parser.add_argument("--drawn", action="store_true", help="scan drawn faces, not clips")
     asked = parser.parse_args()
     folder = Path(asked.folder or tempfile.mkdtemp(prefix="castlist-kill-")).resolve()
@@ -144,9 +150,10 @@ def main() -> None:
         if command == "review":
             from kill_review import disturb_review
 
-            tallies.append(disturb_review(folder / command, asked.times, asked.seed))
+            tallies.append(disturb_review(folder / command, asked.times, asked.seed, asked.quick))
         else:
-            tallies.append(disturb(command, folder / command, asked.times, asked.seed, clips))
+            how = (asked.times, asked.seed, clips, asked.quick)
+            tallies.append(disturb(command, folder / command, *how))
     print(
         "\n| command | runs | kills | where | differ | leftovers |\n|---|---:|---:|---|---:|---:|"
     )

@@ -33,6 +33,11 @@ class Victim:
         What it says, with exit code 2, where all was done before the kill.
     orphans : bool
         Whether it starts processes, which must end when it alone is killed.
+    fresh : int
+        One run in so many is in an interpreter of its own.
+    look : callable, optional
+        Looks at what a kill left in a run's folder, before the command is run again, and says what
+        is wrong with it, if anything is.
     """
 
     words: tuple[str, ...]
@@ -41,14 +46,16 @@ class Victim:
     before: Callable[[], None] | None = None
     already: str = ""
     orphans: bool = False
+    fresh: int = 10
+    look: Callable[[Path], str] | None = None
 
 
 def victim(command: str, inputs: Path, clips: Path | None) -> Victim:
     """Make the inputs of a command."""
     inputs.mkdir(parents=True, exist_ok=True)
-    return {"scan": _scan, "train": _train, "study": _study, "join": _join, "add": _add}[command](
-        inputs, clips
-    )
+    makers = {"scan": _scan, "rescan": _rescan, "train": _train, "study": _study, "join": _join,
+              "add": _add}  # fmt: skip
+    return makers[command](inputs, clips)
 
 
 def _scan(inputs: Path, clips: Path | None) -> Victim:
@@ -84,12 +91,73 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
     )  # fmt: skip
 
 
+def _rescan(inputs: Path, clips: Path | None) -> Victim:
+    """Scan a video that is scanned and corrected, with another setting."""
+    from castlist.cast.corrections import Corrections
+    from castlist.cast.folder import digest
+    from castlist.errors import InputError
+    from castlist.scanning.scan import scan
+    from castlist.scanning.settings import ScanSettings
+    from castlist.video.settings import WatchSettings
+
+    one = _scan(inputs, clips)
+    boxes = inputs / "boxes.txt" if clips is None else None
+    before, after = inputs / "before.cast", inputs / "after.cast"
+    video = inputs / "video.mp4"
+    _apart(lambda: scan(video, before, ScanSettings(tracks=boxes)))
+    slow = ScanSettings(tracks=boxes, watching=WatchSettings(sample_rate=2.5))
+    _apart(lambda: scan(video, after, slow))
+    cast = Corrections(before, "ann")
+    cast.name(1, "Ann")
+    cast.close()
+
+    def prepare(home: Path) -> None:
+        shutil.copytree(before, home / OUT / "video.cast")
+
+    def clustering(folder: Path) -> str:
+        cast = Corrections(folder)
+        scanned = cast.scanned
+        cast.close()
+        rows = (scanned.labels.tobytes(), scanned.points.tobytes(), str(scanned.pause).encode())
+        return digest(scanned.scan_print.encode(), *rows)
+
+    whole = {clustering(before), clustering(after)}
+
+    def look(home: Path) -> str:
+        """Read the cast of a scan that was killed: it is the old one, the new one, or none."""
+        copy = home.with_name(f"{home.name}-seen")
+        shutil.copytree(home / OUT / "video.cast", copy)
+        try:
+            return "" if clustering(copy) in whole else "tracks of one scan, people of another"
+        except InputError:
+            return ""
+        finally:
+            shutil.rmtree(copy)
+
+    words = (*one.words, "--sample-rate", "2.5")
+    return replace(one, words=words, prepare=prepare, look=look,
+                   phases=(("before", "cast.json"), ("parts", "parts/*.npz")))  # fmt: skip
+
+
+def _apart(work: Callable[[], object]) -> None:
+    """Do something in a process of its own: this one must stay fit for forks."""
+    pid = os.fork()
+    if not pid:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    if os.waitpid(pid, 0)[1]:
+        raise SystemExit("the inputs cannot be made")
+
+
 def _train(inputs: Path, clips: Path | None) -> Victim:
     from castlist import MadeWorld, made_tracks, write_tracks
 
     world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
     write_tracks(inputs / "made.parquet", made_tracks(40, 400, 3, world=world, seed=1))
-    words = "train ../inputs/made.parquet -o out --epochs 12 --hidden 32 --embedding 8"
+    words = "train ../inputs/made.parquet -o out --recipe paper --epochs 12 --hidden 32"
     return Victim(
         tuple(words.split()),
         (("state", "state.safetensors"), ("log", "log.jsonl"), ("model", "model.safetensors")),
@@ -127,12 +195,22 @@ def _study(inputs: Path, clips: Path | None) -> Victim:
     one = replace(made_tracks(6, 40, 3, world=world, seed=2), videos=("film",))
     write_tracks(inputs / "test" / "film.parquet", one)
     (inputs / "study.toml").write_text(PLAN, "utf-8")
+
+    def forked() -> None:
+        """Fork its processes: each that is spawned imports PyTorch anew."""
+        import multiprocessing
+
+        context = multiprocessing.get_context("fork")
+        multiprocessing.get_context = lambda method=None: context  # type: ignore[assignment]
+
     return Victim(
         ("study", "../inputs/study.toml", "-o", OUT),
         (("begun", "study.json"), ("training", "runs/*/state.safetensors"),
          ("trained", "runs/*/answer.json"), ("tested", "cache/*.json"), ("page", "index.html"),
          ("tables", "tables.md"), ("records", "records.csv")),
+        before=forked,
         orphans=True,
+        fresh=25,
     )  # fmt: skip
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +52,13 @@ def test_what_is_saved_is_loaded(film, tmp_path):
         assert b.sure == pytest.approx(a.sure, abs=1e-4)
     with pytest.raises(InputError, match="not a cast of these tracks"):
         load_cast(tmp_path / "cast.json", film[:2])
+    moved = replace(film, time=film.time + 1)  # another scan, which found as many tracks
+    with pytest.raises(InputError, match="of another scan"):
+        load_cast(tmp_path / "cast.json", moved)
+    value = json.loads((tmp_path / "cast.json").read_text("utf-8"))
+    del value["scan"]  # written by an older castlist
+    (tmp_path / "cast.json").write_text(json.dumps(value), "utf-8")
+    assert load_cast(tmp_path / "cast.json", moved).characters
     (tmp_path / "cast.json").write_text("{")
     with pytest.raises(InputError, match="not a cast"):
         load_cast(tmp_path / "cast.json", film)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.certainty import certainty
+from castlist.cast.folder import print_of
 from castlist.cast.replay import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -181,6 +182,7 @@ def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
         "format": _FORMAT,
         "video": cast.tracks.videos[0] if cast.tracks.videos else "",
         "duration": cast.duration,
+        "scan": print_of(cast.tracks),
         **about,
         "characters": [
             {
@@ -207,6 +209,11 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
         if value["format"] != _FORMAT:
             raise InputError(
                 f"{path}: cast format {value['format']}; this castlist reads {_FORMAT}"
+            )
+        if value.get("scan", now := print_of(tracks)) != now:
+            raise InputError(
+                f"{path}: not a cast of these tracks: they are of another scan, which is at work "
+                "or was cut off; scan again"
             )
         characters = tuple(
             Character(

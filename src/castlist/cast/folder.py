@@ -89,9 +89,7 @@ class Scanned:
         """Tell these tracks from those of another scan."""
         if self.joined:  # one more video does not change what the others' tracks are
             return str(self.run["print"])
-        tracks = self.tracks
-        parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
-        return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
+        return print_of(self.tracks)
 
     @cached_property
     def basis(self) -> str:
@@ -113,6 +111,12 @@ def find_video(scanned: Scanned, film: int = 0) -> Path | None:
         scanned.folder.parent / str(video.get("name", "")),
     ]
     return next((path.resolve() for path in places if path.is_file()), None)
+
+
+def print_of(tracks: TrackSet) -> str:
+    """Tell these tracks from those of another scan."""
+    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
+    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
 
 
 def digest(*parts: bytes) -> str:

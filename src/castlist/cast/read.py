@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from castlist.cast.cast import load_cast
-from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned
+from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned, digest
 from castlist.cast.joined import read_joined
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
@@ -29,11 +29,14 @@ def read_scanned(folder: str | Path) -> Scanned:
     try:
         points = np.load(folder / POINTS, allow_pickle=False)
         run = json.loads((folder / RUN).read_text("utf-8"))
-        threshold = float(json.loads((folder / CAST).read_text("utf-8"))["threshold"])
-        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
+        about = json.loads((folder / CAST).read_text("utf-8"))
+        threshold = float(about["threshold"])
+        # Of the scan that made the cast: run.json may be of another, which was cut off.
+        pause = float(about.get("pause") or 1 / run["settings"]["watching"]["sample_rate"])
+        own = about.get("points", now := digest(points.tobytes())) == now
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
-    if points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
+    if not own or points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
         raise InputError(f"{folder}: its files do not belong together; scan again")
     return Scanned(
         folder, tracks, labels, points.astype(np.float32), threshold, cast.duration, pause, run

@@ -13,7 +13,7 @@ import numpy as np
 
 from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, write_points
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, digest, write_points
 from castlist.cast.read import read_scanned
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
@@ -219,7 +219,9 @@ def _group(
         else:
             cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
         write_points(notes.folder, points)
-        save_cast(cast, notes.folder / CAST, {"threshold": model.threshold})
+        # The last of the three: it says which tracks and points are its own.
+        about = {"threshold": model.threshold, "points": digest(points.tobytes()), "pause": pause}
+        save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
 
 

@@ -144,9 +144,10 @@ def main() -> None:
     asked = parser.parse_args()
     folder = Path(asked.folder or tempfile.mkdtemp(prefix="castlist-kill-")).resolve()
     clips = None if asked.drawn else clips_at_hand()
-    warm_up()
+    commands = COMMANDS if "all" in asked.commands else asked.commands
+    warm_up(commands)
     tallies = []
-    for command in COMMANDS if "all" in asked.commands else asked.commands:
+    for command in commands:
         if command == "review":
             from kill_review import disturb_review
 

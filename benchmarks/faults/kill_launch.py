@@ -15,26 +15,31 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 #: What a command needs at most, and who does not end by then is taken to hang.
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
-def warm_up() -> None:
+#: What each command imports as it goes; an optimizer imports the last of these.
+_LEARNS = ("castlist.learn.train", "torch._dynamo")
+_IMPORTS = {
+    "scan": ("castlist.scanning.scan", *_LEARNS), "rescan": ("castlist.scanning.scan", *_LEARNS),
+    "train": _LEARNS, "study": ("castlist.study.page", "castlist.study.run", *_LEARNS),
+    "join": (), "add": (), "review": ("castlist.review.serve",),
+}  # fmt: skip
+
+
+def warm_up(commands: Sequence[str]) -> None:
     """Import what the commands import, and load what is compiled."""
     os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy and PyTorch come
+    for name in ("castlist.cli.app", "castlist.cast.join", "castlist.report.folder"):
+        import_module(name)
+    for name in {name for command in commands for name in _IMPORTS[command]}:
+        import_module(name)
     import numpy as np
-    import torch._dynamo  # noqa: F401  (an optimizer imports it)
 
-    import castlist.cast.join
-    import castlist.cli.app
-    import castlist.learn.train
-    import castlist.report.folder
-    import castlist.review.serve
-    import castlist.scanning.scan
-    import castlist.study.page
-    import castlist.study.run  # noqa: F401
     from castlist.cluster.linkage import complete_linkage
 
     complete_linkage(np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32), 0.5)

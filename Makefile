@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage bench-scan bench-ray bench-review study setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review study setup clean
 
 setup: $(READY)
 
@@ -43,6 +43,9 @@ bench-scan: $(READY)
 	$(BIN)/python benchmarks/bench_scan.py $(CLIPS)
 
 SHARED ?= ../shared/data
+bench-bounded: $(READY)
+	$(BIN)/python benchmarks/bench_bounded.py --faces $(SHARED)/faces/lfw.zip
+
 bench-review: $(READY)
 	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
 	$(BIN)/python benchmarks/bench_review.py study-data

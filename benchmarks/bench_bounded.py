@@ -67,8 +67,8 @@ def crowd(folder: Path, faces: Path | None) -> Made:
 
 
 def tracks(folder: Path, faces: Path | None) -> Made:
-    """20,000 tracks: 200 shots of 0.6 s with 100 faces in every frame."""
-    return _mosaic(folder, "tracks", faces, shots=200, seconds=0.6)
+    """20,500 tracks: 205 shots of 0.4 s with 100 faces in every frame."""
+    return _mosaic(folder, "tracks", faces, shots=205, seconds=0.4)
 
 
 CASES: dict[str, Callable[[Path, Path | None], Made]] = {

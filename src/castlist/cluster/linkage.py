@@ -66,6 +66,15 @@ class Linkage:
             )
         return labels_after(self.merges, n, n - n_clusters)
 
+    def of_rows(self, rows: NDArray[np.int64]) -> Linkage:
+        """Return the same for rows in the order that they had before they were reordered so."""
+        merges = self.merges.copy()
+        single = merges[:, :2] < len(rows)
+        merges[:, :2][single] = rows[merges[:, :2][single].astype(np.int64)]
+        merges[:, :2] = np.sort(merges[:, :2], axis=1)
+        labels = by_first_appearance(self.labels[np.argsort(rows)])
+        return Linkage(labels, merges, self.threshold, self._n_must_link)
+
     _n_must_link: int = 0
 
 

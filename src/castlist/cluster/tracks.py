@@ -28,6 +28,13 @@ class Embeds(Protocol):
 
 def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.float32]:
     """Return one embedding a track: of its mean feature, or without a model that feature itself."""
+    return _embedded(tracks, model)[0]
+
+
+def _embedded(
+    tracks: TrackSet, model: Embeds | None
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return one embedding a track, and the order of :func:`by_content`."""
     known = {tracks.describer, "" if model is None else model.describer} - {""}
     if len(known) > 1 and model is not None:
         raise InputError(
@@ -35,7 +42,33 @@ def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.fl
             f"{tracks.describer}"
         )
     means = tracks.mean_features()
-    return means if model is None else model.embed(means, tracks.video)
+    order = by_content(tracks, means)
+    if model is None:
+        return means, order
+    # Neighbours are summed up in this order too: the last digit of a sum depends on it.
+    found = model.embed(means[order], tracks.video[order])
+    return found[np.argsort(order)], order
+
+
+def by_content(tracks: TrackSet, means: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the tracks in an order that does not depend on how they are given or called.
+
+    It is that of their first faces, in time and across the picture; then that of their features.
+    Tracks of a scan are in this order already. What draws or breaks a tie by a track's place does
+    it in this order, so that the same tracks in another order are the same characters.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks.
+    means : ndarray of shape (n_tracks, dim)
+        Their mean features.
+    """
+    rows = np.ascontiguousarray(means)
+    alike = np.argsort(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel(), kind="stable")
+    first = tracks.offsets[:-1][alike]
+    keys = (*tracks.box[first].T[::-1], tracks.frame[first], tracks.time[first])
+    return np.asarray(alike[np.lexsort(keys)])
 
 
 def cluster_tracks(
@@ -76,11 +109,13 @@ def cluster_tracks(
         raise InputError("give a threshold or a number of clusters, not both")
     if at_least is not None and at_most is not None and at_least > at_most:
         raise InputError(f"at least {at_least} and at most {at_most} characters cannot be")
-    points = embed_tracks(tracks, model)
-    return cluster_points(
-        points, threshold, n_clusters=n_clusters, at_least=at_least, at_most=at_most,
-        cannot_link=tracks.overlaps() if overlaps else None, progress=progress,
+    points, order = _embedded(tracks, model)
+    place = np.argsort(order)
+    made = cluster_points(
+        points[order], threshold, n_clusters=n_clusters, at_least=at_least, at_most=at_most,
+        cannot_link=place[tracks.overlaps()] if overlaps else None, progress=progress,
     )  # fmt: skip
+    return made.of_rows(order)
 
 
 def cluster_points(

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from castlist.cluster.tracks import embed_tracks
+from castlist.cluster.tracks import by_content, embed_tracks
 from castlist.errors import CastlistError, InputError
 from castlist.learn.model import BallModel
 from castlist.learn.settings import TrainSettings
@@ -99,8 +99,10 @@ def finetune(
     settings = settings or FinetuneSettings.of(model)
     tuned = copy.deepcopy(model)
     embed_tracks(tracks, model)  # says so if the features are not the model's
-    apart = tracks.overlaps() if different is None else different
-    alike = np.empty((0, 2), np.int64) if same is None else same
+    order = by_content(tracks, tracks.mean_features())
+    tracks, place = tracks[order], np.argsort(order)
+    apart = tracks.overlaps() if different is None else _placed(different, place)
+    alike = np.empty((0, 2), np.int64) if same is None else _placed(same, place)
     if not len(apart) and not len(alike):
         return tuned
     pairs: _Pairs = (_PairsInCompany if model.rounds else _PairsAlone)(
@@ -216,6 +218,12 @@ class _PairsInCompany(_Pairs):
         same = torch.cat([_between(now_a, now_b)[long], _between(now_a[k], now_b[m])])
         before = torch.cat([_between(before_a, before_b)[long], _between(before_a[k], before_b[m])])
         return same, before, _between(now_a[i], now_b[j])
+
+
+def _placed(pairs: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Call the tracks of pairs by their places, and put the pairs in the order of those."""
+    placed = np.sort(place[pairs], axis=1)
+    return placed[np.lexsort(placed.T[::-1])]
 
 
 def _between(a: Tensor, b: Tensor) -> Tensor:

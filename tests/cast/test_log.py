@@ -117,6 +117,16 @@ def test_what_there_was_no_room_for_was_not_said(tmp_path):
     assert [event.kind for event in Log(tmp_path / "c.db").events()] == ["undo", "redo"]
 
 
+def test_an_empty_file_is_no_log_yet(tmp_path):
+    """As SQLite leaves one on a full disk; there may be no room to make it one yet."""
+    (tmp_path / "c.db").touch()
+    log = Log(tmp_path / "c.db")
+    assert (log.last, log.events(), log.anchors()) == (0, [], [])
+    assert (tmp_path / "c.db").stat().st_size == 0
+    log.append("undo", {}, 0)
+    assert log.last == 1
+
+
 def test_a_log_that_was_removed_takes_nothing(tmp_path):
     log = Log(tmp_path / "c.db")
     log.append("undo", {}, 0)

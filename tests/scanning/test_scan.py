@@ -237,6 +237,22 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, weights)
     assert scan(path).cast.characters == ()  # with room again, all is well
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, weights, last):
+    path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
+    folder = tmp_path / "grey.cast"
+
+    def removing(stage, done, total):
+        if stage == "finding faces" and last == (done == total):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    with pytest.raises(CastlistError, match="grey.cast.* (removed|gone)"):
+        scan(path, progress=removing)
+    scan(path)
+    scan(path, tmp_path / "other.cast")
+    assert files(folder) == files(tmp_path / "other.cast")
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [({"characters": 0}, "at least 1"), ({"characters": 3, "max_characters": 4}, "not both"),

@@ -72,7 +72,7 @@ class Log:
         self.path = path
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)  # which file it is, whatever it is called by now
-        if path.exists():
+        if not self._nothing_yet:
             self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -159,9 +159,17 @@ class Log:
             raise self._trouble(error, "a damaged log of corrections") from error
 
     @property
+    def _nothing_yet(self) -> bool:
+        """Whether there is no file, or an empty one that was made on a full disk."""
+        try:
+            return self._db is None and self.path.stat().st_size == 0
+        except OSError:
+            return not self.path.exists()
+
+    @property
     def last(self) -> int:
         """Number of the last event; 0 if nothing was said yet."""
-        if self._db is None and not self.path.exists():
+        if self._nothing_yet:
             return 0
         return int(self._read("SELECT max(number) FROM events")[0][0] or 0)
 
@@ -190,7 +198,7 @@ class Log:
 
     def events(self, after: int = 0) -> list[Event]:
         """Return what was said after an event."""
-        if self._db is None and not self.path.exists():
+        if self._nothing_yet:
             return []
         rows = self._read(
             "SELECT number, at, who, kind, body FROM events WHERE number > ? ORDER BY number", after
@@ -213,7 +221,7 @@ class Log:
 
     def anchors(self, after: int = 0) -> list[tuple[int, str, Anchor]]:
         """Return the tracks remembered after a number, with their numbers and scans."""
-        if self._db is None and not self.path.exists():
+        if self._nothing_yet:
             return []
         rows = self._read(
             "SELECT number, scan, video, track, faces FROM anchors WHERE number > ? "

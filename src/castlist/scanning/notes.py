@@ -16,6 +16,7 @@ from typing import Any
 
 from castlist._version import __version__
 from castlist.cast.folder import RUN
+from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
 from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
@@ -44,6 +45,7 @@ class RunNotes:
     folder: Path
     prints: dict[str, str]
     value: dict[str, Any]
+    _place: tuple[int, int] = (0, 0)  # which folder it is, whatever is there by now
 
     @classmethod
     def open(cls, folder: Path, video: Video, settings: ScanSettings) -> RunNotes:
@@ -82,7 +84,7 @@ class RunNotes:
             "stages": before.get("stages", {}),
             "counts": before.get("counts", {}),
         }  # fmt: skip
-        return cls(folder, prints, value)
+        return cls(folder, prints, value, _place(folder))
 
     def done(self, stage: str, *files: str) -> bool:
         """Say whether a stage was finished before, with the settings of now."""
@@ -103,9 +105,20 @@ class RunNotes:
         self.write()
 
     def write(self) -> None:
-        """Write ``run.json``."""
+        """Write ``run.json``, unless the folder is another by now: what is noted is not in it."""
+        if _place(self.folder) != self._place != (0, 0):
+            raise CastlistError(f"{self.folder} was removed meanwhile; scan again")
         with replacing(self.folder / RUN) as partial:
             partial.write_text(json.dumps(self.value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def _place(folder: Path) -> tuple[int, int]:
+    """Tell a folder from another of its name; (0, 0) if there is none."""
+    try:
+        stat = folder.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_dev, stat.st_ino
 
 
 def _print(*values: Any) -> str:

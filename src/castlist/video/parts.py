@@ -103,7 +103,11 @@ class Parts:
 
     def join(self, video: str, describer: str) -> TrackSet:
         """Put all shots together."""
-        parts = [part for part in map(self._read, range(self._count)) if len(part["track"])]
+        try:
+            parts = [part for part in map(self._read, range(self._count)) if len(part["track"])]
+        except _UNREADABLE as error:
+            gone = f"{self.folder}: what was watched is gone or damaged; scan again ({error})"
+            raise CastlistError(gone) from error
         columns: dict[str, Any] = {"track": np.empty(0, np.str_)}
         if parts:
             columns = {k: np.concatenate([part[k] for part in parts]) for k in _COLUMNS}

@@ -1,0 +1,47 @@
+"""A few of the faults that ``benchmarks/faults/disk.py`` and ``moved.py`` try by the hundred."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults"
+
+
+def tried(script: str, *words: str) -> list[str]:
+    """Run a script; a line each of what it tried."""
+    done = subprocess.run(
+        [sys.executable, str(FAULTS / script), *words], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line.partition(",")[0] for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def own_disk():
+    """Be where a process may mount a disk of its own; in CI that is everywhere."""
+    words = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
+    try:
+        subprocess.run(words, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no disk of our own can be made: {error}")
+
+
+def test_a_full_disk_and_no_permission_harm_nothing(own_disk):
+    assert tried("disk.py", "name", "review", "--sizes", "3") == ["name", "name", "review"]
+
+
+@pytest.mark.slow
+def test_a_full_disk_harms_nothing_whatever_the_command(own_disk, weights):
+    assert tried("disk.py", "--sizes", "5")
+
+
+@pytest.mark.slow
+def test_what_is_moved_removed_or_of_the_future_harms_nothing(weights):
+    assert tried("moved.py", "--times", "5")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from disk_cases import CASES, forked, other, prepare, run, state, wrong_end
+from disk_cases import CASES, Done, forked, other, prepare, run, state, wrong_end
 
 from castlist.cast.log import Log
 
@@ -74,9 +75,10 @@ class Trial:
         return [name for name in other(self.before, now) if name in self.before
                 and now.get(name) != self.wanted.get(name)]  # fmt: skip
 
-    def repeated(self) -> Iterator[str]:
-        """Run the command again, undisturbed; say what is wrong then."""
-        again = run(self.words, self.home)
+    def repeated(self, first: Done) -> Iterator[str]:
+        """Run the command again, or the one that was told to; say what is wrong then."""
+        told = re.search(r"`castlist (report \S+)`", first.said)
+        again = run(told[1].split() if told else self.words, self.home)
         if again.code:
             yield f"again: exit code {again.code}: {again.said[-600:]}"
         if changed := other(self.wanted, state(self.home)):
@@ -92,7 +94,7 @@ class Trial:
             changed = other(self.wanted, state(self.home))
             return False, [f"another result in {' '.join(changed)}"] if changed else []
         wrong = [wrong_end(done, *FULL), *(f"{name} is harmed" for name in self.harmed())]
-        return True, [one for one in [*wrong, *self.repeated()] if one]
+        return True, [one for one in [*wrong, *self.repeated(done)] if one]
 
     def denied(self) -> tuple[int, list[str]]:
         """Run where nothing may be written, then where one file may not be read."""
@@ -104,7 +106,7 @@ class Trial:
         for path in paths:
             path.chmod(0o755 if path.is_dir() else 0o644)
         wrong = [wrong_end(done, *DENIED), *(f"{n} is harmed" for n in self.harmed())]
-        wrong += self.repeated()
+        wrong += self.repeated(done)
         self.fresh()
         mine = [word for word in self.words if (self.home / word).exists()]
         files = [

@@ -58,3 +58,15 @@ def test_what_cannot_be(three, tmp_path):
         run = castlist(*words, code=2)
         assert said in run.stderr
     assert people(Corrections(three[0]))
+
+
+def test_a_report_that_cannot_be_written_is_told_of_a_cast_that_is_whole(three, tmp_path):
+    season = tmp_path / "season.cast"
+    castlist("join", *three[:2], "-o", season)
+    (season / "report.html").unlink()
+    (season / "report.html").mkdir()
+    said = castlist("add", season, three[2], code=2).stderr
+    assert f"`castlist report {season}` makes it" in said
+    (season / "report.html").rmdir()
+    castlist("report", season)
+    assert len(Corrections(season).scanned.films) == 3

@@ -29,7 +29,7 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(20)
+        self.process.wait(60)  # a machine may have much else to do
         self.process.stdout.close()
 
     def ask(self, path: str, body: object = None, *, token: str | None = "", **headers: str):

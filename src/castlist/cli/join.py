@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castlist.cli.common import CastFolder, OnRay, RayAddress, print_cast, progress, waiting
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:
     from castlist.report.folder import report_folder
 
     corrections = Corrections(folder)
-    typer.echo(printable(str(report_folder(corrections))))
+    try:
+        page = report_folder(corrections)
+    except CastlistError as error:
+        raise CastlistError(
+            f"{folder} is whole, but for its report: {error}; `castlist report {folder}` makes it"
+        ) from error
+    typer.echo(printable(str(page)))
     print_cast(corrections.cast)
     corrections.close()
     for conflict in conflicts:

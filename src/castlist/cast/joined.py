@@ -95,10 +95,10 @@ def write_episode(
     home = folder / EPISODES / film["episode"]
     # Of an `add` that was killed, perhaps of another video of this name: its pictures are not ours.
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     write_tracks(home / TRACKS, tracks)
     write_points(home, points)
-    (home / FACES).mkdir()
+    (home / FACES).mkdir(exist_ok=True)
     for picture in faces.glob("*.jpg") if faces.is_dir() else ():
         target = home / FACES / picture.name
         try:

@@ -74,3 +74,14 @@ def test_others_may_do_with_a_file_what_the_system_lets_them(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "x.json").stat().st_mode & 0o777 == 0o664
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch, wait):
+    done = []
+    sync, move = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("content"), sync(file)))
+    monkeypatch.setattr(os, "replace", lambda *to: (done.append("name"), move(*to)))
+    with replacing(tmp_path / "x.json", wait=wait) as partial:
+        partial.write_text("whole")
+    assert done == (["content", "name"] if wait else ["name"])

@@ -109,13 +109,14 @@ def write_episode(
 ) -> None:
     """Write a video of a joined cast: its tracks, embeddings and pictures."""
     home = folder / EPISODES / film["episode"]
+    # Of an `add` that was killed, perhaps of another video of this name: its pictures are not ours.
+    shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True, exist_ok=True)
     write_tracks(home / TRACKS, tracks)
     write_points(home, points)
     (home / FACES).mkdir(exist_ok=True)
     for picture in faces.glob("*.jpg") if faces.is_dir() else ():
         target = home / FACES / picture.name
-        target.unlink(missing_ok=True)
         try:
             os.link(picture, target)  # the same picture, and no more room
         except OSError:

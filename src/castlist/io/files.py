@@ -18,10 +18,18 @@ def printable(name: str) -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, wait: bool = True) -> Iterator[Path]:
     """Give a temporary path beside ``path`` to write to; it takes its place if all went well.
 
     What a process that was killed left there is written over by the next one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wait : bool
+        Bring the content to the disk before the file gets its name, so that a power cut leaves no
+        empty one. Not for files of which there are thousands and on which nothing depends.
     """
     if not path.name or path.is_dir():
         raise CastlistError(f"cannot write {path}: it is a folder, and a file is wanted")
@@ -32,9 +40,9 @@ def replacing(path: Path) -> Iterator[Path]:
         raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
     try:
         yield partial
-        # The content is on the disk before the name is: a power cut leaves no empty file.
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
+        if wait:
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException as error:
         with suppress(OSError):

@@ -177,7 +177,7 @@ def _write_pictures(folder: Path, track: str, pictures: Sequence[Image]) -> None
     for k in range(len(pictures), _PICTURES):  # of a run that was cut off
         (folder / f"{track}_{k}.jpg").unlink(missing_ok=True)
     for k, image in enumerate(pictures[:_PICTURES]):
-        with replacing(folder / f"{track}_{k}.jpg") as partial:
+        with replacing(folder / f"{track}_{k}.jpg", wait=False) as partial:
             done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 88])
             if not done:
                 raise CastlistError(f"cannot write a picture of track {track}")

@@ -35,6 +35,7 @@ from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
+from castlist.io.untrusted import load_array, parse_json
 from castlist.tracks import TrackSet
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
@@ -43,26 +44,40 @@ LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
 def read_joined(folder: Path) -> Scanned:
     """Read the folder of a cast of several videos."""
     try:
-        run = json.loads((folder / RUN).read_text("utf-8"))
-        about = json.loads((folder / CAST).read_text("utf-8"))
-        films = run["videos"]
+        run = parse_json((folder / RUN).read_text("utf-8"))
+        about = parse_json((folder / CAST).read_text("utf-8"))
+        films = [_film(one) for one in run["videos"]]
+        str(run["print"])
         homes = [folder / EPISODES / film["episode"] for film in films]
-        labels = [np.load(home / LABELS, allow_pickle=False) for home in homes]
-        points = [np.load(home / POINTS, allow_pickle=False) for home in homes]
+        labels = [load_array(home / LABELS) for home in homes]
+        points = [load_array(home / POINTS) for home in homes]
         pause = 1 / float(run["settings"]["watching"]["sample_rate"])
         threshold, duration = float(about["threshold"]), float(about["duration"])
         tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        some = [x for x in points if len(x)]
+        whole = np.concatenate(some) if some else np.empty((0, 0))
+        numbers = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    except (
+        OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError,
+    ) as error:  # fmt: skip
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
-    some = [x for x in points if len(x)]
-    whole = np.concatenate(some) if some else np.empty((0, 0))
-    numbers = np.concatenate(labels) if labels else np.empty(0)
-    if len(whole) != len(tracks) or len(numbers) != len(tracks) or not (numbers > 0).all():
+    fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
+    if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all():
+        raise InputError(f"{folder}: its files do not belong together; join again")
+    if whole.dtype.kind != "f" or not np.isfinite(whole).all():
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
         folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
         pause, run,
     )  # fmt: skip
+
+
+def _film(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what is noted of a video, if its folder is one inside the cast's."""
+    float(value.get("duration", 0.0))
+    if not isinstance(value["title"], str) or Path(value["episode"]).name != value["episode"]:
+        raise ValueError("a video that is not one of its own")
+    return value
 
 
 def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> TrackSet:

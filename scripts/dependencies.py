@@ -20,6 +20,7 @@ PAGE = ROOT / "docs" / "dependencies.md"
 
 #: What the packages are for that castlist or an extra of it asks for by name.
 PURPOSE = {
+    "atheris": "fuzzes the readers",
     "av": "decodes videos (FFmpeg)",
     "dlib-bin": "Chinese whispers",
     "duckdb": "reads our Parquet and CSV files as others do",
@@ -44,6 +45,7 @@ PURPOSE = {
     "opentimelineio": "reads exported timelines",
     "otio-cmx3600-adapter": "reads exported EDL files",
     "pandas": "reads exported CSV files",
+    "pillow": "tells how large a picture is before it is decoded",
     "playwright": "the review page in a real browser",
     "pyannote-database": "reads exported RTTM files",
     "pyarrow": "Parquet",

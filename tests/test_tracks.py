@@ -140,3 +140,13 @@ def test_nobody_is_not_a_person_called_none():
 def test_values_beyond_float32_are_refused():
     with pytest.raises(InputError, match="face 1 is not finite"):
         TrackSet.from_faces([1, 2], feature=[[1.0], [1e300]])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [{"frame": [np.nan, 1]}, {"frame": [1, 2**41]}, {"shot": [np.inf] * 2}, {"shot": [2**31] * 2},
+     {"frame": np.array([2**64 - 1, 0], np.uint64)}],
+)  # fmt: skip
+def test_numbers_that_are_none(column):
+    with pytest.raises(InputError, match="no number, or too large"):
+        TrackSet.from_faces(["a", "a"], **column)

@@ -15,6 +15,8 @@ from castlist.features import Features
 
 #: Identities that start so are background characters: unnamed, but each one person (paper, sec. 1).
 BACKGROUND_PREFIX = "unknown"
+_LIMITS = {"shot": 2**31, "frame": 2**40}  # no video has so many
+_MOST_LETTERS = 2**27  # of all ids, or of all identities, each as long as the longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +106,12 @@ class TrackSet:
             features = Features(np.asarray(feature))
             _require_finite(features)
         columns = {
-            "identity": _column(_names(identity), (n,), np.str_, ""),
-            "shot": _column(shot, (n,), np.int32, -1),
-            "frame": _column(frame, (n,), np.int64, -1),
-            "time": _column(time, (n,), np.float64, np.nan),
-            "box": _column(box, (n, 4), np.float32, np.nan),
-            "score": _column(score, (n,), np.float32, np.nan),
+            "identity": _names(identity, n),
+            "shot": _column("shot", shot, (n,), np.int32, -1),
+            "frame": _column("frame", frame, (n,), np.int64, -1),
+            "time": _column("time", time, (n,), np.float64, np.nan),
+            "box": _column("box", box, (n, 4), np.float32, np.nan),
+            "score": _column("score", score, (n,), np.float32, np.nan),
         }
         for name, values in columns.items():
             if len(values) != n:
@@ -120,7 +122,7 @@ class TrackSet:
         by_first = np.argsort(first, kind="stable")
         rank = np.empty(len(found), np.int64)
         rank[by_first] = np.arange(len(found))
-        ids = found[by_first].astype(np.str_)
+        ids = _text("id", found[by_first])
         position = rank[code]
         if (np.diff(position) < 0).any():  # faces of a track stand apart: bring them together
             order = np.argsort(position, kind="stable")
@@ -135,7 +137,7 @@ class TrackSet:
                 raise InputError(
                     f"video {video!r}, track {str(ids[position[mixed[0]]])!r}: more than one {name}"
                 )
-            columns[name] = per_track
+            columns[name] = _text(name, per_track) if name == "identity" else per_track
         return cls(
             ids=ids,
             videos=(video,),
@@ -286,18 +288,36 @@ class TrackSet:
         return self.features
 
 
-def _column(values: ArrayLike | None, shape: tuple[int, ...], dtype: Any, default: Any) -> Any:
+def _column(
+    name: str, values: ArrayLike | None, shape: tuple[int, ...], dtype: Any, default: Any
+) -> Any:
     if values is None:
         return np.full(shape, default, dtype)
-    return np.asarray(values).astype(dtype)
+    given = np.asarray(values)
+    most = _LIMITS.get(name, np.inf) if given.size and given.dtype.kind in "fiu" else np.inf
+    if most < np.inf and not (-most < given.min() and given.max() < most):  # nor is NaN
+        raise InputError(f"{name} has a value that is no number, or too large")
+    with np.errstate(over="ignore"):  # infinite, as it nearly is
+        return given.astype(dtype)
 
 
-def _names(identity: ArrayLike | None) -> ArrayLike | None:
+def _names(identity: ArrayLike | None, n: int) -> Any:
     """Nobody, as None or NaN, is nobody, and not a person called so."""
-    values = np.asarray(identity)
-    if identity is None or values.dtype != object:
-        return identity
-    return [name if isinstance(name, str) else "" for name in values.tolist()]
+    values = np.full(n, "") if identity is None else np.asarray(identity)
+    if values.dtype != object:
+        return values.astype(np.str_)
+    # Still objects: as text, each face's name would be as long as the longest.
+    named = [name if isinstance(name, str) else "" for name in values.tolist()]
+    return np.array(named, object)
+
+
+def _text(what: str, values: NDArray[Any]) -> NDArray[np.str_]:
+    """Make text of names, unless one of them is so long that all together fill the memory."""
+    if values.dtype == object:
+        longest = max((len(str(value)) for value in values.tolist()), default=0)
+        if longest * len(values) > _MOST_LETTERS:
+            raise InputError(f"an {what} of {longest:,} letters, and {len(values):,} tracks")
+    return values.astype(np.str_)
 
 
 def _require_finite(features: Features) -> None:

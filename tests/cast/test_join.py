@@ -15,6 +15,7 @@ from castlist.cast.folder import EPISODES, FACES, RUN
 from castlist.cast.join import add, balls_of, join
 from castlist.cast.joined import BALLS
 from castlist.cast.questions import questions
+from castlist.cast.read import read_scanned
 from castlist.cast.recluster import accept, propose
 from castlist.io.lock import locked
 from tests.cast.folders import made_video, write_folder
@@ -341,3 +342,35 @@ def test_a_video_with_no_faces(three, tmp_path):
     cast = Corrections(tmp_path / "season.cast")
     assert len(cast.tracks.videos) == 4
     assert (cast.tracks.video > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("run.json", b"[" * 100_000),
+        ("cast.json", b"[]"),
+        ("run.json", b'{"videos": [{"episode": "../e1", "title": "x"}]}'),
+        ("episodes/e1/characters.npy", b"no array"),
+    ],
+)
+def test_a_damaged_file_of_it_is_said_to_be_one(three, tmp_path, file, text):
+    join(three[:2], tmp_path / "all.cast")
+    (tmp_path / "all.cast" / file).write_bytes(text)
+    with pytest.raises(InputError, match="damaged or unfinished|not a cast"):
+        read_scanned(tmp_path / "all.cast")
+
+
+@pytest.mark.parametrize(
+    ("file", "array"),
+    [
+        ("characters", np.zeros((2, 2, 2), np.int64)),
+        ("characters", np.full(20, 1.5)),
+        ("embeddings", np.zeros((20, 3), np.float32)),
+        ("embeddings", np.full((20, 128), np.nan, np.float32)),
+    ],
+)
+def test_arrays_that_do_not_fit(three, tmp_path, file, array):
+    join(three[:2], tmp_path / "all.cast")
+    np.save(tmp_path / "all.cast" / EPISODES / "e1" / f"{file}.npy", array)
+    with pytest.raises(InputError, match="damaged or unfinished|do not belong together"):
+        read_scanned(tmp_path / "all.cast")

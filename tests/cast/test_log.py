@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ def test_nothing_said_makes_no_file(tmp_path):
 
 def test_what_is_said_is_there_for_others(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
+    assert first.anchor("scan", [Anchor("v", "1", ())]) == [1]
     first.append("name", {"who": [1], "name": 'Zoë "x"\n\''}, 0, "me")
     (event,) = second.events()
     assert (event.number, event.who, event.kind) == (1, "me", "name")
@@ -138,3 +140,66 @@ def test_a_log_that_was_removed_takes_nothing(tmp_path):
     with pytest.raises(CastlistError, match="removed or replaced"):
         log.append("undo", {}, 1)
     assert Log(tmp_path / "c.db").last == 1
+
+
+ENDLESS = """
+DROP TABLE events;
+CREATE VIEW events AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+    SELECT x AS number, 0 AS at, '' AS who, 'name' AS kind, '{}' AS body FROM c;
+"""
+
+
+@pytest.mark.parametrize(
+    "change", [ENDLESS, "DROP TABLE anchors", "CREATE TABLE more (x)",
+               "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM anchors; END"],
+)  # fmt: skip
+def test_tables_of_strangers_are_not_read(tmp_path, change):
+    Log(tmp_path / "c.db").append("undo", {}, 0)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as db:
+        db.executescript(change)
+    with pytest.raises(InputError, match="other tables"):
+        Log(tmp_path / "c.db")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("name", {"who": [1]}),
+        ("name", {"who": [2], "name": "x"}),  # a track that is not remembered
+        ("name", {"who": 1, "name": "x"}),
+        ("name", {"who": [True], "name": "x"}),
+        ("name", {"who": [1], "name": None}),
+        ("merge", {"who": [1]}),
+        ("move", {"tracks": [1], "to": [1], "away": "x"}),
+        ("answer", {"one": [1], "same": [], "different": [[1]], "instead": []}),
+        ("recluster", {"clustering": "x"}),
+        ("forget", {}),
+        ("undo", []),
+    ],
+)
+def test_events_that_nobody_can_have_said(tmp_path, kind, body):
+    log = Log(tmp_path / "c.db")
+    log.anchor("scan", [Anchor("v", "1", ())])
+    log.append(kind, body, 0)
+    with pytest.raises(InputError, match="a damaged log of corrections .event 1"):
+        log.events()
+
+
+@pytest.mark.parametrize("faces", ["[" * 100_000, "{}", "[[1, 2]]", '[["a", 1, 1, 1, 1]]', "[1]"])
+def test_remembered_tracks_that_are_nowhere(tmp_path, faces):
+    log = Log(tmp_path / "c.db")
+    log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', ?)", (faces,))
+    with pytest.raises(InputError, match="a damaged log"):
+        log.anchors()
+
+
+@pytest.mark.parametrize(
+    ("labels", "points"), [(b"x", b""), (bytes(8), bytes(4)), (b"\1" * 8, b"\xff" * 4), ("x", b"")]
+)
+def test_clusterings_that_are_none(tmp_path, labels, points):
+    log = Log(tmp_path / "c.db")
+    log._open().execute("INSERT INTO clusterings VALUES (1, 'b', ?, ?)", (labels, points))
+    with pytest.raises(InputError, match="a damaged clustering"):
+        log.clustering(1)
+    with pytest.raises(InputError, match="a damaged log"):
+        log.clustering(2**70)

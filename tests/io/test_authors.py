@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import struct
+from contextlib import suppress
+
 import numpy as np
 import pytest
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 from castlist import InputError, read_tracks
-from castlist.io.authors import read_ids, series_of
+from castlist.io.authors import read_facetracks, read_ids, series_of
 
 NAMES = {"7": "sheldon", "11": "unknown_1", "14": "leonard"}
 
@@ -131,3 +134,47 @@ def test_an_episode_without_labels_is_empty(folder):
     (folder / "ids" / "bbt_s01e02.ids").write_text("CVHCI_TRACKLABELS_V1\n")
     (folder / "features" / "bbt_s01e02").mkdir()
     assert len(read_tracks(folder)) == 6
+
+
+def test_tracks_of_strange_names_are_no_files(tmp_path):
+    for name in ("../7", "/etc/passwd", "a\\b", "x" * 999):
+        (tmp_path / "v.ids").write_text(f"CVHCI_TRACKLABELS_V1\n{name} ann\n")
+        with pytest.raises(InputError, match="v.ids:2: .* is no name of a track's file"):
+            read_ids(tmp_path / "v.ids")
+
+
+def test_matlab_files_packed_or_not_and_either_end_first(tmp_path):
+    path = tmp_path / "v.facetracks.mat"
+    facetracks(path, {"7": 3, "11": 300})
+    plain = read_facetracks(path)
+    assert plain["11"]["frame"].tolist() == list(range(10, 310))
+    records = loadmat(path)["FaceTracks"]
+    savemat(path, {"Other": np.eye(3), "FaceTracks": records}, do_compression=True)
+    packed = read_facetracks(path)
+    for track, columns in plain.items():
+        for name, values in columns.items():
+            np.testing.assert_array_equal(packed[track][name], values)
+
+
+def test_matlab_files_that_crash_or_fill_other_readers(tmp_path):
+    path = tmp_path / "v.facetracks.mat"
+    facetracks(path, {"7": 3})
+    whole = path.read_bytes()
+    # The class of the array: SciPy 1.17 takes a struct for an object or a function, and crashes.
+    flags = whole.index(b"\x06\x00\x00\x00\x08\x00\x00\x00\x02") + 8
+    for kind in range(256):
+        path.write_bytes(whole[:flags] + bytes([kind]) + whole[flags + 1 :])
+        if kind != 2:
+            with pytest.raises(InputError, match="FaceTracks is no array of structs"):
+                read_facetracks(path)
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        data = bytearray(whole)
+        at = int(rng.integers(128, len(data) - 4))
+        data[at : at + 4] = struct.pack("<I", int(rng.choice([0, 1, 14, 15, 2**31, 2**32 - 1])))
+        path.write_bytes(data)
+        with suppress(InputError):
+            read_facetracks(path)
+    savemat(path, {"FaceTracks": np.zeros(10_000_000)}, do_compression=True)
+    with pytest.raises(InputError, match="bytes of tracks"):
+        read_facetracks(path)

@@ -230,3 +230,27 @@ def test_places_that_cannot_be_written_to(tmp_path, tracks):
     for bad in (tmp_path, tmp_path / "file.txt" / "x.csv"):
         with pytest.raises(CastlistError, match="cannot write"), replacing(bad) as partial:
             partial.write_text("")
+
+
+def test_a_value_said_millions_of_times_is_a_bomb(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"track": pa.array(np.zeros(3_000_000, np.int8))}), path)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(InputError, match="3,000,000 faces in a file of"):
+        read_tracks(path)
+
+
+def test_one_long_name_does_not_make_all_of_them_long(tmp_path):
+    names = ["x" * 1_000_000, *map(str, range(999))]
+    path = write_table(tmp_path / "long.parquet", track=names, identity=names, feature=None)
+    with pytest.raises(InputError, match="an id of 1,000,000 letters"):
+        read_tracks(path)
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[]", b"\xff"])
+def test_notes_that_are_none(tmp_path, tracks, text):
+    (path,) = write_tracks(tmp_path / "film.parquet", tracks)
+    table = pq.read_table(path).replace_schema_metadata({b"castlist": text})
+    pq.write_table(table, path)
+    with pytest.raises(InputError, match=r"film\.parquet: (unreadable|not in format)"):
+        read_tracks(path)

@@ -139,3 +139,54 @@ def test_features_of_the_wrong_kind_are_refused():
     with pytest.raises(InputError, match="two or more positive numbers"):
         BallModel((6,))
     assert model.embed(np.empty((0, 6))).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dims": [6, 10**9]},  # room is not made for what is not there
+        {"dims": [6, 10**400]},
+        {"dims": [40_000, 40_000, 4]},
+        {"rounds": 10**9},  # nor is it averaged for ever
+        {"rounds": -1},
+        {"reach": float("nan")},
+        {"operating": float("nan")},
+        {"operating": -1.0},
+        {"settings": 3},
+    ],
+)
+def test_metadata_that_lies(tmp_path, change):
+    path = tmp_path / "m.safetensors"
+    save_model(BallModel((6, 4)), path)
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["castlist"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(tensors, path, {"castlist": json.dumps({**about, **change})})
+    with pytest.raises(InputError, match="not a castlist model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "null", "7"])
+def test_metadata_that_is_none(tmp_path, text):
+    path = tmp_path / "m.safetensors"
+    save_file(BallModel((6, 4)).state_dict(), path, {"castlist": text})
+    with pytest.raises(InputError, match="not a whole castlist safetensors file"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        torch.zeros(2_000_000),
+        {"linears.0.weight": torch.zeros(1).expand(9**5, 9**5), "linears.0.bias": torch.ones(1)},
+        {"linears.0.weight": torch.zeros(40_000, 1), "linears.0.bias": torch.zeros(40_000),
+         "linears.1.weight": torch.zeros(40_000, 1), "linears.1.bias": torch.zeros(40_000)},
+        {"linears.0.weight": torch.zeros(4, 6, device="meta"), "linears.0.bias": torch.zeros(4)},
+    ],
+)  # fmt: skip
+def test_checkpoints_that_say_more_than_they_hold(tmp_path, weights):
+    path = tmp_path / "m.pth.tar"
+    b_hat = {"ctrd.h_bias": torch.tensor(0.1)}
+    torch.save({"model_state": weights, "criterion_state": b_hat, "epoch": 1}, path)
+    with pytest.raises(InputError, match="not the authors' checkpoint"):
+        load_model(path)

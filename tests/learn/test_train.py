@@ -22,6 +22,8 @@ from castlist import (
     train,
 )
 from castlist.io.lock import LOCK, locked
+from castlist.learn.model_file import read_tensors, write_tensors
+from castlist.learn.run import Run
 from castlist.learn.settings import LOSS_NAMES
 
 SETTINGS = TrainSettings(
@@ -327,3 +329,39 @@ def test_somebody_must_be_left_to_train_on(made):
     other = replace(held, describer="other")
     with pytest.raises(InputError, match="training features are of made, validation's of other"):
         train(known, SETTINGS, validation=other)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"history": None}, "damaged"),
+        ({"history": [{}]}, "damaged"),
+        ({"fingerprint": 3}, "other"),
+        ({"fingerprint": {"settings": []}}, "other"),
+    ],
+)
+def test_a_damaged_state_is_said_to_be_one(tmp_path, change, says):
+    run = Run.open(tmp_path, {"settings": {"seed": 0}})
+    tensors = [{"b_hat": torch.tensor(0.1)} for _ in range(3)]
+    run.save([{"collapsed": False, "nmi": None}], *tensors)
+    saved = run.load()
+    assert saved is not None
+    assert saved.state == {"b_hat": torch.tensor(0.1)}
+    about = {"fingerprint": run.fingerprint, "history": saved.history, **change}
+    write_tensors(tmp_path / "state.safetensors", {"state.b_hat": tensors[0]["b_hat"]}, about)
+    with pytest.raises(InputError, match=says):
+        run.load()
+    write_tensors(tmp_path / "state.safetensors", {"else": tensors[0]["b_hat"]}, {
+        "fingerprint": run.fingerprint, "history": saved.history})  # fmt: skip
+    with pytest.raises(InputError, match="damaged"):
+        run.load()
+
+
+def test_the_state_of_another_model_is_not_taken(made, tmp_path):
+    short = replace(SETTINGS, epochs=1)
+    train(made, short, run=tmp_path)
+    tensors, about = read_tensors(tmp_path / "state.safetensors")
+    tensors = {name: value for name, value in tensors.items() if name != "state.model.b_hat"}
+    write_tensors(tmp_path / "state.safetensors", tensors, about)
+    with pytest.raises(InputError, match="not the state of this run"):
+        train(made, short, run=tmp_path)

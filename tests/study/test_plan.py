@@ -85,6 +85,11 @@ def test_quick_is_the_same_and_less(folder):
     ("text", "message"),
     [
         ("title = 1 2", "not TOML"),
+        ("finetune_iterations = inf\n" + START, "of the wrong kind"),
+        (START.replace("test.parquet", "x" * 9999), "of the wrong kind"),
+        ("title = " + "[" * 20_000, "not TOML"),
+        ("title = " + "9" * 5000, "not TOML"),
+        ("[" + "a." * 4000 + "a]", "file needs 'title'|not TOML"),
         ("title = 'x'", "needs 'test'"),
         (START + "[nothing]\n", "'nothing', which is none of"),
         (START.replace("test.parquet", "gone.parquet"), "gone.parquet: no such file"),

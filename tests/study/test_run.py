@@ -25,6 +25,7 @@ from castlist import (
     write_tracks,
 )
 from castlist.io.lock import LOCK, locked
+from castlist.study.pieces import Piece
 
 WORLD = MadeWorld(dim=48, who=32, how=12, loudness=0.8)
 PLAN = """
@@ -248,3 +249,13 @@ def test_videos_are_called_as_in_the_paper():
 
     assert column_name("buffy_s05e06") == "BUFFY S5E6"
     assert column_name("holiday.mp4") == "holiday.mp4"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000])
+def test_a_damaged_answer_is_said_to_be_one(tmp_path, text):
+    piece = Piece.of("a", tmp_path, dict, ())
+    piece.keep({"nmi": 0.5})
+    assert piece.answer() == {"nmi": 0.5}
+    piece.file.write_text(text)
+    with pytest.raises(InputError, match="damaged; remove it"):
+        piece.answer()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import struct
 import wave
 
 import av
@@ -206,3 +208,81 @@ def test_what_is_no_video_is_said_to_be_none(tmp_path, name, make, says):
 def test_a_video_of_one_frame(tmp_path):
     with open_video(write_video(tmp_path / "v.mp4", [QUARTERS])) as video:
         assert [f.number for f in video.frames()] == [0]
+
+
+def patched(path, mark, at, form, *values):
+    """Write other numbers behind a mark in a file."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into(form, data, data.index(mark) + len(mark) + at, *values)
+    path.write_bytes(bytes(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("mark", "at", "numbers"),
+    [
+        (b"stts", 8, [10**9]),  # a billion frames
+        (b"stts", 12, [0]),  # no time from one to the next: a rate without end
+        (b"stts", 12, [2**31 + 5]),  # back in time
+        (b"mdhd", 12, [0]),  # no ticks a second
+        (b"mdhd", 16, [2**32 - 1]),  # years long
+        (b"stsz", 4, [10, 10**9]),  # a billion frames of ten bytes
+        (b"stsz", 8, [10**9]),
+        (b"tkhd", 76, [60_000 << 16, 60_000 << 16]),  # shown so large
+        (b"mp4v", 24, [60_000 << 16 | 60_000]),  # said to be so large
+    ],
+)
+def test_headers_that_lie(tmp_path, mark, at, numbers):
+    path = write_video(tmp_path / "v.mp4", [plain((9 * i, 9, 9)) for i in range(20)])
+    patched(path, mark, at, f">{len(numbers)}I", *numbers)
+    try:
+        with open_video(path) as video:
+            times = [frame.time for frame in video.frames()]
+            assert max(video.size) <= 64
+            assert 0 < video.rate < 1000
+    except InputError:
+        return
+    assert 0 < len(times) <= 20
+    assert all(b > a for a, b in itertools.pairwise(times))
+
+
+@pytest.mark.parametrize("side", [16_000, 60_000])
+def test_pictures_beyond_all_size_are_refused_undecoded(tmp_path, side):
+    sides = struct.pack("<HH", side, side)
+    path = tmp_path / "v.gif"
+    path.write_bytes(
+        b"GIF89a" + sides + b"\x80\0\0" + bytes(6) + b"\x2c" + bytes(4) + sides
+        + b"\0\x02\x02\x44\x01\0\x3b"
+    )  # fmt: skip
+    with pytest.raises(InputError, match="pixels"):
+        open_video(path)
+
+
+def test_times_that_run_backwards_are_mended(tmp_path):
+    path = write_video(tmp_path / "v.mkv", [plain((9 * i, 9, 9)) for i in range(20)])
+    countdown = itertools.count(25, -1)
+    block = re.compile(rb"(\xa3(?:[\x80-\xff]|[\x40-\x7f].)\x81)..([\x00\x80])", re.S)
+    data = block.sub(
+        lambda found: found[1] + struct.pack(">h", 40 * next(countdown)) + found[2],
+        path.read_bytes(),
+    )
+    assert next(countdown) == 5  # all of them were turned around
+    path.write_bytes(data)
+    with open_video(path) as video:
+        times = [frame.time for frame in video.frames()]
+    assert len(times) == 20
+    assert all(b > a for a, b in itertools.pairwise(times))
+
+
+def test_a_stream_without_times_gets_some(tmp_path):
+    path = write_video(tmp_path / "v.h264", [plain((9, 9, 9))] * 20, codec="libx264")
+    with open_video(path) as video:
+        np.testing.assert_allclose([f.time for f in video.frames()], np.arange(20) / 25, atol=1e-6)
+        assert video.mended
+
+
+def test_a_format_nobody_knows_is_named(tmp_path):
+    path = write_video(tmp_path / "v.mkv", [plain((9, 9, 9))] * 3)
+    path.write_bytes(path.read_bytes().replace(b"V_MPEG4/ISO/ASP", b"V_NOBODY/KNOWSI"))
+    with pytest.raises(InputError, match="cannot be decoded here"):
+        open_video(path)

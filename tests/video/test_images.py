@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import struct
+import zlib
 from dataclasses import replace
 
 import cv2
@@ -11,7 +13,7 @@ from castlist.video.degrade import WIDTHS, degrade, draw_look
 from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
-from castlist.video.images import describe_folder, picture_tracks
+from castlist.video.images import describe_folder, picture_tracks, read_picture
 
 
 def grey(path):
@@ -96,3 +98,40 @@ def test_a_degraded_face_is_small_dark_and_blurred_and_its_landmarks_near():
     assert min(lights) < 0.5 < 1.0 < max(lights)
     large = replace(draw_look(rng), width=500)
     assert degrade(image, box, landmarks, large, rng)[1][2] == pytest.approx(120)
+
+
+def png(width, height):
+    """Write a picture's header, and next to nothing of it; checksums fit."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in ((b"IHDR", head), (b"IDAT", zlib.compress(bytes(999))), (b"IEND", b""))
+    )
+
+
+def test_a_decompression_bomb_is_not_decoded(tmp_path):
+    path = tmp_path / "bomb.png"
+    path.write_bytes(png(60_000, 60_000))
+    with pytest.raises(InputError, match="bomb.png: not a picture"):
+        read_picture(path)
+    path.write_bytes(png(12_000, 12_000))
+    with pytest.raises(InputError, match="12000 × 12000 pixels"):
+        read_picture(path)
+    path.write_bytes(png(0, 7))
+    with pytest.raises(InputError, match="bomb.png"):
+        read_picture(path)
+
+
+def test_a_strip_is_not_enlarged_without_end(tmp_path):
+    path = tmp_path / "strip.png"
+    cv2.imwrite(str(path), np.zeros((2, 9000, 3), np.uint8))
+    assert read_picture(path).shape == (2, 9000, 3)
+    cv2.imwrite(str(path), np.zeros((2, 400, 3), np.uint8))
+    assert read_picture(path).shape == (20, 4096, 3)
+
+
+def test_only_pictures_of_the_kinds_that_are_listed(tmp_path):
+    path = tmp_path / "tiff.png"
+    path.write_bytes(cv2.imencode(".tiff", np.zeros((9, 9, 3), np.uint8))[1].tobytes())
+    with pytest.raises(InputError, match="not a picture"):
+        read_picture(path)

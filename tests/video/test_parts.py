@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from castlist.io.untrusted import load_arrays
 from castlist.video.looks import Place
 from castlist.video.parts import Parts, pictures_of
 from castlist.video.watch import DescribedTrack, WatchedShot
@@ -69,3 +71,23 @@ def test_no_track_at_all(tmp_path):
     parts = Parts(tmp_path / "p", tmp_path / "f")
     parts.add([WatchedShot([], None, 3.0, 15)])
     assert len(parts.join("film", "SFace")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("track", np.zeros(3)), ("track", np.array(7)), ("number", np.zeros((7, 2), int)),
+        ("box", np.zeros((7, 3), np.float32)), ("features", np.full((3, 3), np.nan, np.float32)),
+        ("features", np.zeros((9, 3), np.float32)), ("described", np.ones(7)),
+        ("about", np.array("[" * 100_000)), ("about", np.array("{}")),
+        ("about", np.array('{"tracks": "x"}')),
+    ],
+)  # fmt: skip
+def test_a_part_that_does_not_fit_is_done_again(tmp_path, name, value):
+    parts = Parts(tmp_path / "p", tmp_path / "f")
+    parts.add(SHOTS[:1])
+    path = tmp_path / "p" / "000000.npz"
+    np.savez(path, **{**load_arrays(path), name: value})
+    again = Parts.resume(tmp_path / "p", tmp_path / "f")
+    assert (again.place, again.tracks) == (Place(), 0)
+    assert not path.exists()

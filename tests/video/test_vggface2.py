@@ -320,12 +320,14 @@ def test_files_that_are_no_weights(tmp_path):
     torch.save([1, 2], tmp_path / "list.pth")
     torch.save({"a": 1}, tmp_path / "numbers.pth")
     torch.save({"a": torch.eye(2).to_sparse()}, tmp_path / "sparse.pth")
+    torch.save({"a": torch.zeros(1).expand(10**6, 10**6)}, tmp_path / "vast.pth")
     for name in ("cut.pth", "cut.pth.tar", "cut.safetensors", "weights.bin"):
         (tmp_path / name).write_bytes(b"not weights")
     for name, said in {
         "list.pth": "must map names to tensors",
         "numbers.pth": "must map names to tensors",
         "sparse.pth": "must map names to tensors",
+        "vast.pth": "must map names to tensors",
         "cut.pth": "not a state dict of plain tensors",
         "cut.pth.tar": "not a state dict of plain tensors",
         "cut.safetensors": "not a state dict of plain tensors",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import InputError
 from castlist.io.files import replacing
+from castlist.io.untrusted import load_arrays
 
 Rows = NDArray[np.int64]
 #: Balls that are compared at once: bounds the memory.
@@ -118,11 +118,13 @@ class Balls:
     def load(cls, path: Path) -> Balls:
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                numbers, sums, sizes, names = (file[name] for name in _COLUMNS)
-                videos, event = file["known"].tolist()
-            if not len(numbers) == len(sums) == len(sizes) == len(names) or sums.ndim != 2:
-                raise ValueError("of different lengths")
-        except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
+            found = load_arrays(path)
+            numbers, sums, sizes, names = (found[name] for name in _COLUMNS)
+            videos, event = (int(n) for n in found["known"])
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: damaged ({error})") from error
+        fits = sums.ndim == 2 and numbers.shape == sizes.shape == names.shape == (len(sums),)
+        kinds = "".join(column.dtype.kind for column in (numbers, sums, sizes, names))
+        if not fits or kinds != "ifiU" or not np.isfinite(sums).all():
+            raise InputError(f"{path}: damaged")
         return cls(numbers, sums, sizes, names, (videos, event))

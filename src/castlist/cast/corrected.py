@@ -41,7 +41,11 @@ class Corrected:
         self.lock = RLock()
         self._scans = -1
         self.log = Log(self.folder / CORRECTIONS)
-        self._load()
+        try:
+            self._load()
+        except BaseException:  # nobody else will let go of the file
+            self.log.close()
+            raise
 
     def close(self) -> None:
         """Let go of the log."""
@@ -189,6 +193,8 @@ class Corrected:
             if event.kind == "recluster":
                 kept = self.log.clustering(event.body["clustering"])
                 if kept is not None and kept[0] == self.scanned.basis:
+                    if len(kept[1]) != len(self.tracks):
+                        raise InputError(f"{self.log.path}: a damaged clustering")
                     labels, self.points = kept[1], kept[2]
                 elif event.body["clustering"] not in self.scanned.run.get("taken", []):
                     self._void.add(event.body["clustering"])

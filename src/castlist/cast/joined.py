@@ -35,20 +35,35 @@ from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
+from castlist.io.untrusted import load_array, parse_json
 from castlist.tracks import TrackSet
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
 
 
+def check_run(run: Any) -> dict[str, Any]:
+    """Return what ``run.json`` says, if its parts are of the right kind; else a ValueError."""
+    if not isinstance(run, dict) or not isinstance(run.get("settings"), dict):
+        raise ValueError(f"{RUN} without settings")
+    films = run.get("videos", [run.get("video", {})])
+    if not isinstance(films, list) or not all(isinstance(film, dict) for film in films):
+        raise ValueError(f"{RUN} without videos")
+    for film in films:
+        film["duration"] = float(film.get("duration", 0.0))
+    return run
+
+
 def read_run(folder: Path) -> dict[str, Any]:
     """Read which videos are in a joined cast."""
     try:
-        run: dict[str, Any] = json.loads((folder / RUN).read_text("utf-8"))
+        run = check_run(parse_json((folder / RUN).read_text("utf-8")))
         for film in run.get("videos", []):
             for name in (film["episode"], film.get("labels", LABELS)):
                 if name in ("", ".", "..") or Path(name).name != name:  # nowhere else on the disk
                     raise ValueError(f"{name!r} is not a file's name")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            if not isinstance(film["title"], str):
+                raise ValueError("a video without a title")
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not a cast ({error})") from error
     if "videos" not in run:
         raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
@@ -59,21 +74,27 @@ def read_joined(folder: Path) -> Scanned:
     """Read the folder of a cast of several videos."""
     run = read_run(folder)
     try:
-        about = json.loads((folder / CAST).read_text("utf-8"))
+        about = parse_json((folder / CAST).read_text("utf-8"))
         films = run["videos"]
+        str(run["print"])
         homes = [folder / EPISODES / film["episode"] for film in films]
-        labels = [np.load(labels_of(folder, film), allow_pickle=False) for film in films]
-        points = [np.load(home / POINTS, allow_pickle=False) for home in homes]
+        labels = [load_array(labels_of(folder, film)) for film in films]
+        points = [load_array(home / POINTS) for home in homes]
         pause = 1 / float(run["settings"]["watching"]["sample_rate"])
         threshold = float(about["threshold"])
         duration = sum(float(film["duration"]) for film in films)
         tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        some = [x for x in points if len(x)]
+        whole = np.concatenate(some) if some else np.empty((0, 0))
+        numbers = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    except (
+        OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError,
+    ) as error:  # fmt: skip
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
-    some = [x for x in points if len(x)]
-    whole = np.concatenate(some) if some else np.empty((0, 0))
-    numbers = np.concatenate(labels) if labels else np.empty(0)
-    if len(whole) != len(tracks) or len(numbers) != len(tracks) or not (numbers > 0).all():
+    fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
+    if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all():
+        raise InputError(f"{folder}: its files do not belong together; join again")
+    if whole.dtype.kind != "f" or not np.isfinite(whole).all():
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
         folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,

@@ -7,9 +7,10 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor
+from castlist.cast.said import check_faces, check_said
 from castlist.errors import CastlistError, InputError
+from castlist.io.untrusted import parse_json
 
 _FORMAT = 1
 _SMALLEST = 512  # bytes of a database
@@ -26,6 +29,8 @@ _LITTLE = 1 << 20  # bytes: what SQLite may want at once
 _OF_THE_DISK = tuple(
     f"SQLITE_{name}" for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "PERM", "READONLY")
 )
+#: What reading a damaged file raises: SQLite's own message of it may not be text either.
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -84,7 +89,7 @@ class Log:
                     raise InputError(f"{self.path}: not a log of corrections")
                 self._db = self._connected()
                 self._file = self._file_now()
-            except sqlite3.Error as error:
+            except _DAMAGED as error:
                 raise self._trouble(error, "not a log of corrections") from error
             except OSError as error:
                 raise CastlistError(f"cannot write {self.path}: {error.strerror}") from error
@@ -107,6 +112,8 @@ class Log:
                 raise InputError(
                     f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
                 )
+            if _schema(db) != _own_schema():
+                raise InputError(f"{self.path}: not a log of corrections (other tables)")
         except BaseException:
             db.close()
             raise
@@ -119,7 +126,7 @@ class Log:
             return 0, 0
         return stat.st_dev, stat.st_ino
 
-    def _trouble(self, error: sqlite3.Error, otherwise: str) -> CastlistError:
+    def _trouble(self, error: Exception, otherwise: str) -> CastlistError:
         """Tell what is wrong with the disk from what is wrong with the file."""
         if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_DISK):
             with suppress(OSError):
@@ -155,7 +162,7 @@ class Log:
     def _read(self, query: str, *values: int) -> list[Any]:
         try:
             return self._open().execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except _DAMAGED as error:
             raise self._trouble(error, "a damaged log of corrections") from error
 
     @property
@@ -203,9 +210,20 @@ class Log:
         rows = self._read(
             "SELECT number, at, who, kind, body FROM events WHERE number > ? ORDER BY number", after
         )
-        return [
-            Event(number, at, who, kind, json.loads(body)) for number, at, who, kind, body in rows
-        ]
+        known = {number for (number,) in self._read("SELECT number FROM anchors")} if rows else ()
+        return [self._event(known, *row) for row in rows]
+
+    def _event(
+        self, known: Collection[int], number: int, at: Any, who: Any, kind: Any, text: Any
+    ) -> Event:
+        try:
+            body = parse_json(text)
+            check_said(kind, body, known)
+            return Event(number, float(at), str(who), kind, body)
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{self.path}: a damaged log of corrections (event {number}: {error})"
+            ) from error
 
     def anchor(self, scan: str, anchors: Sequence[Anchor]) -> list[int]:
         """Remember tracks of a scan; the numbers they are remembered by."""
@@ -227,10 +245,13 @@ class Log:
             "SELECT number, scan, video, track, faces FROM anchors WHERE number > ? "
             "ORDER BY number", after,
         )  # fmt: skip
-        return [
-            (number, scan, Anchor(video, track, tuple(map(tuple, json.loads(faces)))))
-            for number, scan, video, track, faces in rows
-        ]
+        try:
+            return [
+                (number, scan, Anchor(video, track, check_faces(parse_json(faces))))
+                for number, scan, video, track, faces in rows
+            ]
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InputError(f"{self.path}: a damaged log of corrections ({error})") from error
 
     def add_clustering(
         self, basis: str, labels: NDArray[np.int64], points: NDArray[np.float32]
@@ -249,9 +270,28 @@ class Log:
         if not found:
             return None
         row = found[0]
-        labels = np.frombuffer(row[1], "<i8").astype(np.int64)
-        points = np.frombuffer(row[2], "<f4").astype(np.float32)
-        return row[0], labels, points.reshape(len(labels), len(points) // max(len(labels), 1))
+        try:
+            labels = np.frombuffer(row[1], "<i8").astype(np.int64)
+            points = np.frombuffer(row[2], "<f4").astype(np.float32)
+            points = points.reshape(len(labels), len(points) // max(len(labels), 1))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{self.path}: a damaged clustering ({error})") from error
+        if not (labels > 0).all() or not np.isfinite(points).all():
+            raise InputError(f"{self.path}: a damaged clustering")
+        return row[0], labels, points
+
+
+def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return what a database is made of. A view or trigger of a stranger could run for ever."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    return {(kind, name, " ".join(str(sql).split())) for kind, name, sql in rows}
+
+
+@cache
+def _own_schema() -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(_SCHEMA)
+        return _schema(db)
 
 
 def _user() -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned, digest
-from castlist.cast.joined import read_joined
+from castlist.cast.joined import check_run, read_joined
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
+from castlist.io.untrusted import load_array, parse_json
 
 
 def read_scanned(folder: str | Path) -> Scanned:
@@ -27,17 +27,17 @@ def read_scanned(folder: str | Path) -> Scanned:
     for one in cast.characters:
         labels[one.tracks] = one.number
     try:
-        points = np.load(folder / POINTS, allow_pickle=False)
-        run = json.loads((folder / RUN).read_text("utf-8"))
-        about = json.loads((folder / CAST).read_text("utf-8"))
+        points = load_array(folder / POINTS)
+        run = check_run(parse_json((folder / RUN).read_text("utf-8")))
+        about = parse_json((folder / CAST).read_text("utf-8"))
         threshold = float(about["threshold"])
         # Of the scan that made the cast: run.json may be of another, which was cut off.
         pause = float(about.get("pause") or 1 / run["settings"]["watching"]["sample_rate"])
         own = about.get("points", now := digest(points.tobytes())) == now
+        points = points.astype(np.float32)
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
-    if not own or points.ndim != 2 or len(points) != len(tracks) or not (labels > 0).all():
+    fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
+    if not own or not fits or not np.isfinite(points).all():
         raise InputError(f"{folder}: its files do not belong together; scan again")
-    return Scanned(
-        folder, tracks, labels, points.astype(np.float32), threshold, cast.duration, pause, run
-    )
+    return Scanned(folder, tracks, labels, points, threshold, cast.duration, pause, run)

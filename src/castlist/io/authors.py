@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from castlist.errors import InputError
 from castlist.features import Features
+from castlist.io.mat import read_structs
 from castlist.io.sources import Source
+from castlist.io.untrusted import load_array
 from castlist.tracks import BACKGROUND_PREFIX, TrackSet
 
 _EPISODE = re.compile(r"(?P<series>.+)_s\d+e\d+$")
+_LONGEST_NAME = 200  # of a track or a person: there is a file of that name
 _IDS_HEADER = "CVHCI_TRACKLABELS"
 _MAT_FIELDS = ("trackerId", "frames", "timestamps", "x", "y", "w", "h")
 
@@ -71,6 +73,8 @@ def read_ids(path: str | Path) -> dict[str, str]:
             continue
         if len(words) != 2:
             raise InputError(f"{path}:{number}: expected 'track name', found {line!r}")
+        if max(map(len, words)) > _LONGEST_NAME or set(words[0]) & set("/\\\0"):
+            raise InputError(f"{path}:{number}: {words[0][:40]!r} is no name of a track's file")
         if words[0] in names:
             raise InputError(f"{path}:{number}: track {words[0]!r} is labelled twice")
         names[words[0]] = words[1]
@@ -80,27 +84,28 @@ def read_ids(path: str | Path) -> dict[str, str]:
 def read_facetracks(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     """Read ``facetracks.mat``: track id → frame, time and box of each face."""
     path = Path(path)
-    try:
-        records = loadmat(path)["FaceTracks"].ravel()
-        missing = set(_MAT_FIELDS) - set(records.dtype.names or ())
-        numbers = [] if missing else [str(int(one["trackerId"].item())) for one in records]
-    except Exception as error:  # loadmat raises whatever its parser stumbles on
-        raise InputError(f"{path}: not a whole facetracks.mat ({error})") from error
-    if missing:
-        raise InputError(f"{path}: FaceTracks has no field {sorted(missing)[0]!r}")
     tracks: dict[str, dict[str, NDArray[Any]]] = {}
-    for track, record in zip(numbers, records, strict=True):
+    for columns in read_structs(path, "FaceTracks", _MAT_FIELDS):
+        track = _track_number(path, columns.pop("trackerId"))
         if track in tracks:
             raise InputError(f"{path}: track {track!r} is there twice")
-        columns = {name: record[name].ravel() for name in _MAT_FIELDS[1:]}
         if len({len(values) for values in columns.values()}) > 1 or not len(columns["frames"]):
             raise InputError(f"{path}: track {track!r} has no face, or columns of unequal length")
-        tracks[track] = {
-            "frame": columns["frames"].astype(np.int64),
-            "time": columns["timestamps"].astype(np.float64),
-            "box": np.stack([columns[side] for side in "xywh"], axis=1).astype(np.float32),
-        }
+        if not all(np.isfinite(values).all() for values in columns.values()):
+            raise InputError(f"{path}: track {track!r} has a value that is not finite")
+        with np.errstate(over="ignore", invalid="ignore"):
+            tracks[track] = {
+                "frame": columns["frames"].astype(np.int64),
+                "time": columns["timestamps"].astype(np.float64),
+                "box": np.stack([columns[side] for side in "xywh"], axis=1).astype(np.float32),
+            }
     return tracks
+
+
+def _track_number(path: Path, values: NDArray[Any]) -> str:
+    if values.size != 1 or not np.isfinite(values).all():
+        raise InputError(f"{path}: a track whose trackerId is no number")
+    return str(int(values[0]))
 
 
 def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
@@ -135,7 +140,7 @@ def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
             }
         repeats = list(counts.values())
         return TrackSet.from_faces(
-            np.repeat(np.array(list(names), np.str_), repeats),
+            np.repeat(np.array(list(names), object), repeats),
             feature=features,
             identity=np.repeat(_scoped(names, video), repeats),
             video=video,
@@ -152,14 +157,14 @@ def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
     )
 
 
-def _scoped(names: dict[str, str], video: str) -> NDArray[np.str_]:
+def _scoped(names: dict[str, str], video: str) -> NDArray[np.object_]:
     series = series_of(video)
     return np.array(
         [
             f"{name}@{series}" if series and name.startswith(BACKGROUND_PREFIX) else name
             for name in names.values()
         ],
-        np.str_,
+        object,
     )
 
 
@@ -170,7 +175,7 @@ def _feature_shapes(folder: Path, names: dict[str, str]) -> dict[str, tuple[int,
         path = folder / f"{track}.npy"
         if not path.is_file():
             raise InputError(f"{path}: missing, though track {track!r} has a label")
-        matrix = _load(path, mmap_mode="r")
+        matrix = load_array(path, mmap_mode="r")
         if matrix.ndim != 2 or not len(matrix) or matrix.dtype.kind != "f":
             raise InputError(
                 f"{path}: track {track!r} must be faces × dims of floats with at least one face, "
@@ -187,14 +192,7 @@ def _feature_shapes(folder: Path, names: dict[str, str]) -> dict[str, tuple[int,
 
 def _load_features(path: Path, track: str) -> NDArray[np.floating]:
     with np.errstate(over="ignore"):
-        matrix = _load(path).astype(np.float32)
+        matrix = load_array(path).astype(np.float32)
     if not np.isfinite(matrix).all():
         raise InputError(f"{path}: track {track!r} has a feature that is not finite")
     return matrix
-
-
-def _load(path: Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, mmap_mode=mmap_mode, allow_pickle=False))
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path}: not a whole .npy file ({error})") from error

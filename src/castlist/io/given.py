@@ -59,7 +59,7 @@ class BoxColumns:
         frame = values[:, 0].astype(np.int64)
         order = np.argsort(frame, kind="stable")
         found = TrackSet.from_faces(
-            np.array(self.track, np.str_)[order], frame=frame[order], box=values[order, 1:],
+            np.array(self.track, object)[order], frame=frame[order], box=values[order, 1:],
             video=self.path.stem,
         )  # fmt: skip
         same = np.flatnonzero(np.diff(found.frame) <= 0) + 1

@@ -17,11 +17,13 @@ from castlist.errors import InputError, first_line
 from castlist.features import Features
 from castlist.io.files import replacing
 from castlist.io.sources import Source
+from castlist.io.untrusted import parse_json
 from castlist.tracks import TrackSet
 
 SUFFIX = ".parquet"
 FORMAT = 1
 _FACES_A_ROW_GROUP = 8192
+_SOME_FACES, _SOME_BYTES = 1_000_000, 2**28  # what may come out of a file of any size
 _METADATA = b"castlist"
 _COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score", "described")
 
@@ -133,7 +135,7 @@ def _file(path: Path) -> pq.ParquetFile:
     try:
         # A page of a damaged file is found by its checksum, not by odd numbers later.
         return pq.ParquetFile(path.open("rb"), page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a whole Parquet file ({first_line(error)})") from error
 
 
@@ -141,6 +143,7 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
     schema = file.schema_arrow
     if missing := [name for name in _COLUMNS[:1] if name not in schema.names]:
         raise InputError(f"{path}: no column {missing[0]!r}; castlist writes {', '.join(_COLUMNS)}")
+    _require_size(path, file)
     dim = 0
     dtype: np.dtype[np.floating] = np.dtype(np.float32)
     if "feature" in schema.names:
@@ -166,6 +169,15 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
     )
 
 
+def _require_size(path: Path, file: pq.ParquetFile) -> None:
+    """Refuse a file that unpacks to far more than itself: a value can be said a billion times."""
+    about, size = file.metadata, path.stat().st_size
+    unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    # A face takes a bit at least, and what castlist writes shrinks to a twentieth at most.
+    if about.num_rows > max(_SOME_FACES, 8 * size) or unpacked > max(_SOME_BYTES, 1000 * size):
+        raise InputError(f"{path}: says {about.num_rows:,} faces in a file of {size:,} bytes")
+
+
 def _described(path: Path, table: pa.Table) -> NDArray[np.bool_] | None:
     if "described" not in table.column_names:
         return None
@@ -181,7 +193,7 @@ def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
     if text is None:
         return {}
     try:
-        about = json.loads(text)
+        about = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path}: unreadable castlist metadata") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
@@ -198,7 +210,7 @@ def _read(
         if group is None:
             return file.read(columns=columns)
         return file.read_row_group(group, columns=columns)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({first_line(error)})") from error
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,12 @@ from torch import Tensor
 from castlist._version import __version__
 from castlist.errors import CastlistError, InputError, first_line
 from castlist.io.files import replacing
+from castlist.io.untrusted import parse_json
 from castlist.learn.model import BallModel
 
 FORMAT = 2
 _METADATA = "castlist"
+_MOST_ROUNDS = 100  # of averaging neighbours; more change nothing, and take for ever
 #: The base CNN behind the authors' checkpoint (sec. 4).
 AUTHORS_DESCRIBER = "SE-ResNet50-256"
 
@@ -58,16 +63,24 @@ def load_model(path: str | Path) -> BallModel:
             raise InputError(
                 f"{path}: model format {about['format']}; this castlist reads {FORMAT}"
             )
+        dims = [int(d) for d in about["dims"]]
+        _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])
+        if not 0 <= about["rounds"] <= _MOST_ROUNDS or not -1 <= about["reach"] <= 1:
+            raise InputError(
+                f"{path}: not a castlist model ({about['rounds']} rounds at {about['reach']})"
+            )
         model = BallModel(
-            about["dims"], normalise=about["normalise"], residual=about["residual"],
+            dims, normalise=bool(about["normalise"]), residual=bool(about["residual"]),
             rounds=about["rounds"], reach=about["reach"], describer=str(about["describer"]),
         )  # fmt: skip
         model.operating = None if about["operating"] is None else float(about["operating"])
+        if not 0 <= (model.operating or 0) < math.inf:
+            raise InputError(f"{path}: not a castlist model (a threshold of {model.operating})")
         model.load_state_dict(tensors)
         model.settings, model.validation = dict(about["settings"]), dict(about["validation"])
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(f"{path}: not a castlist model ({first_line(error)})") from error
     _require_finite(path, tensors)
     return model.eval()
@@ -79,13 +92,16 @@ def load_authors_model(path: str | Path) -> BallModel:
     try:
         # weights_only: a checkpoint from strangers must not run code.
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-        weights = dict(checkpoint["model_state"])
+        weights = checkpoint["model_state"]
+        if not isinstance(weights, Mapping):
+            raise InputError("no weights by name")
         b_hat = checkpoint["criterion_state"]["ctrd.h_bias"]
         layers = [weights[f"linears.{i}.weight"] for i in range(len(weights) // 2)]
-        model = BallModel(
-            [layers[0].shape[1], *(layer.shape[0] for layer in layers)],
-            describer=AUTHORS_DESCRIBER,
-        )
+        if not all(map(is_whole, (*weights.values(), b_hat))):
+            raise InputError("tensors larger than what is stored of them")
+        dims = [layers[0].shape[1], *(layer.shape[0] for layer in layers)]
+        _require_sizes(dims, layers)
+        model = BallModel(dims, describer=AUTHORS_DESCRIBER)
         model.load_state_dict({**weights, "b_hat": b_hat, "mean": model.mean, "scale": model.scale})
         epoch = int(checkpoint["epoch"])
     except Exception as error:  # a damaged or hostile pickle fails in many ways
@@ -109,12 +125,31 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})[_METADATA])
+            about = parse_json((file.metadata() or {})[_METADATA])
+            if not isinstance(about, dict):
+                raise InputError("unreadable metadata")
             return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise InputError(
             f"{path}: not a whole castlist safetensors file ({first_line(error)})"
         ) from error
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a value is a plain tensor, of which every element is stored."""
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and value.device.type == "cpu"
+        and value.numel() * value.element_size() <= value.untyped_storage().nbytes()
+    )
+
+
+def _require_sizes(dims: list[int], layers: list[Tensor]) -> None:
+    """Refuse layers that do not fit together, before room is made for what they say."""
+    for layer, (into, out) in zip(layers, pairwise(dims), strict=True):
+        if layer.shape != (out, into):
+            raise ValueError(f"no layers of the sizes {dims}")
 
 
 def _require_finite(path: Path, tensors: dict[str, Tensor]) -> None:

@@ -52,10 +52,12 @@ class Run:
         if not path.exists():
             return None
         tensors, about = read_tensors(path)
-        if about.get("fingerprint") != self.fingerprint:
-            theirs = about.get("fingerprint", {}).get("settings", {})
+        history, theirs = about.get("history"), about.get("fingerprint")
+        if theirs != self.fingerprint:
+            settings = theirs.get("settings") if isinstance(theirs, dict) else None
+            before = settings if isinstance(settings, dict) else {}
             ours = self.fingerprint["settings"]
-            changed = [name for name in ours if ours[name] != theirs.get(name)]
+            changed = [name for name in ours if ours[name] != before.get(name)]
             raise InputError(
                 f"{self.folder} holds a run with other {', '.join(changed) or 'data'}; "
                 "give another folder, or restart it"
@@ -63,8 +65,14 @@ class Run:
         parts: dict[str, dict[str, Tensor]] = {"state": {}, "momentum": {}, "best": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
+            if part not in parts:
+                raise InputError(f"{path}: damaged; give another folder, or restart it")
             parts[part][rest] = tensor
-        return Saved(history=about["history"], **parts)
+        if not isinstance(history, list) or not all(
+            isinstance(one, dict) and {"collapsed", "nmi"} <= one.keys() for one in history
+        ):
+            raise InputError(f"{path}: damaged; give another folder, or restart it")
+        return Saved(history=history, **parts)
 
     def save(
         self,

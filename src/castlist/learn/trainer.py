@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from castlist.errors import CastlistError, InputError
+from castlist.errors import CastlistError, InputError, first_line
 from castlist.learn.batches import draw_faces, uniform_batches
 from castlist.learn.losses.ball import BallLoss
 from castlist.learn.losses.registry import make_loss
@@ -201,9 +201,12 @@ class Trainer:
 
     def restore(self, state: dict[str, torch.Tensor], momentum: dict[str, torch.Tensor]) -> None:
         """Go back to a saved epoch."""
-        self._all.load_state_dict(state)
+        try:
+            self._all.load_state_dict(state)
+        except RuntimeError as error:
+            raise InputError(f"not the state of this run ({first_line(error)})") from error
         for name, parameter in self._all.named_parameters():
-            if name in momentum:
+            if name in momentum and momentum[name].shape == parameter.shape:
                 self.optimiser.state[parameter]["momentum_buffer"] = momentum[name]
 
     def fingerprint(self) -> dict[str, Any]:

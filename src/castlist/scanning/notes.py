@@ -18,6 +18,7 @@ from castlist._version import __version__
 from castlist.cast.folder import RUN
 from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
+from castlist.io.untrusted import parse_json
 from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
 from castlist.video.describe import describer_file
@@ -144,7 +145,7 @@ def _content(path: Path | None) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a note of ours; one that is not there or damaged says nothing."""
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -104,11 +104,11 @@ def read_plan(path: str | Path) -> Plan:
             text = tomllib.load(file)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # tomllib's own is a ValueError
         raise InputError(f"{path}: not TOML ({error})") from error
     try:
         return _plan(path, text)
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
         raise InputError(f"{path}: something is of the wrong kind ({error})") from error
 
 

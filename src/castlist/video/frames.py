@@ -19,7 +19,9 @@ from castlist.errors import CastlistError, InputError
 Image = NDArray[np.uint8]  # height × width × BGR
 
 _LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
+_MOST_PIXELS = 2**26  # of a picture: twice 8K. A decoder keeps a dozen of them or two
 _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
+_LIMITS = {"max_pixels": str(_MOST_PIXELS)}  # FFmpeg refuses more before it makes room
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
 
 
@@ -229,7 +231,7 @@ def open_video(path: str | Path) -> Video:
 def _container(path: Path) -> tuple[Any, Any]:
     """Open a file and choose its video stream."""
     try:
-        container = av.open(str(path), metadata_errors="ignore")
+        container = av.open(str(path), metadata_errors="ignore", options=dict(_LIMITS))
     except (FFmpegError, OSError, ValueError) as error:
         raise InputError(
             f"{path}: cannot be read as a video ({_reason(error)}); is it whole, and a video?"
@@ -240,18 +242,24 @@ def _container(path: Path) -> tuple[Any, Any]:
         what = "sound only" if container.streams.audio else "no picture"
         container.close()
         raise InputError(f"{path}: there is {what} in it, and faces need a picture")
-    streams[0].thread_type = "AUTO"
-    return container, streams[0]
+    stream: Any = streams[0]
+    if stream.codec_context is None:
+        container.close()
+        raise InputError(f"{path}: its pictures are in a format that cannot be decoded here")
+    stream.thread_type = "AUTO"
+    stream.codec_context.options = dict(_LIMITS)
+    return container, stream
 
 
 def _look_at_first_picture(video: Video) -> None:
     """Fill in what the file says of itself, and what only a decoded picture tells."""
     path, container, stream = video.path, video._container, video._stream
     width, height = stream.codec_context.width, stream.codec_context.height
-    if not 0 < max(width, height) <= _LONGEST_SIDE:
+    if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > _MOST_PIXELS:
+        size = f"{width} × {height}" if width else "no or too many"
         raise InputError(
-            f"{path}: pictures of {width} × {height} pixels; castlist reads up to "
-            f"{_LONGEST_SIDE:,} a side"
+            f"{path}: pictures of {size} pixels; castlist reads up to {_LONGEST_SIDE:,} a side, "
+            f"and {_MOST_PIXELS:,} in all"
         )
     picture = next(video._pictures(), None)
     if picture is None:

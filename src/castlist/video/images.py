@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
+import PIL.Image
 from numpy.typing import NDArray
 
 from castlist.cluster.threads import in_threads
-from castlist.errors import InputError
+from castlist.errors import InputError, first_line
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 from castlist.video.degrade import degrade, draw_look
@@ -21,7 +23,10 @@ from castlist.video.detect import Detector, Faces
 from castlist.video.frames import Image
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+_FORMATS = ("JPEG", "PNG", "BMP", "WEBP")
+_MOST_PIXELS = 2**27  # more than any camera's
 _SMALLEST_SIDE = 160  # smaller pictures are enlarged for the detector
+_LONGEST_ENLARGED = 4096  # a strip is not enlarged beyond that
 _TRACKS_A_JOB = 16
 
 
@@ -178,16 +183,35 @@ def _describe(
 
 def read_picture(path: Path) -> Image:
     """Read a picture, a small one enlarged so that the detector can work on it."""
-    data = np.fromfile(path, np.uint8)
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
+    _require_size(path)
+    try:
+        image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    except (OSError, cv2.error) as error:
+        raise InputError(f"{path}: not a picture that can be read ({first_line(error)})") from error
     if image is None:
         raise InputError(f"{path}: not a picture that can be read")
     height, width = image.shape[:2]
-    if min(height, width) < _SMALLEST_SIDE:
-        scale = _SMALLEST_SIDE / min(height, width)
-        size = (round(scale * width), round(scale * height))
+    scale = min(_SMALLEST_SIDE / min(height, width), _LONGEST_ENLARGED / max(height, width))
+    if scale > 1:
+        size = (max(1, round(scale * width)), max(1, round(scale * height)))
         image = cv2.resize(image, size, interpolation=cv2.INTER_CUBIC)
     return np.asarray(image, np.uint8)
+
+
+def _require_size(path: Path) -> None:
+    """Refuse a picture that says it is larger than any photograph, before it is decoded."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow has a limit of its own
+            with PIL.Image.open(path, formats=_FORMATS) as picture:
+                width, height = picture.size
+    except Exception as error:  # of a damaged header, Pillow says it in many ways
+        raise InputError(f"{path}: not a picture that can be read ({first_line(error)})") from error
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise InputError(
+            f"{path}: a picture of {width} × {height} pixels; castlist reads up to "
+            f"{_MOST_PIXELS:,} in all"
+        )
 
 
 def face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:

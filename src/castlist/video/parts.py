@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,20 @@ from numpy.typing import NDArray
 from castlist.errors import CastlistError
 from castlist.features import Features
 from castlist.io.files import replacing
+from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
 from castlist.video.frames import Image
 from castlist.video.looks import Place
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 _PICTURES = 3  # of a track
+_MOST = 2**40  # frames, seconds or anything
 _TOTALS = ("tracks", "shots", "looks", "damaged", "end")
-_UNREADABLE = (
-    OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-_COLUMNS = ("track", "shot", "number", "time", "box", "score", "described")
+#: Of each face: what kind of number it is, and what one face has of it.
+_COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "track": ("i", ()), "shot": ("i", ()), "number": ("i", ()), "time": ("f", ()),
+    "box": ("f", (4,)), "score": ("f", ()), "described": ("b", ()),
+}  # fmt: skip
 
 
 @dataclass
@@ -67,10 +68,8 @@ class Parts:
         found = cls(folder, faces)
         while True:
             try:
-                about = json.loads(str(found._read(found._count)["about"]))
-                place = None if about["place"] is None else Place(**about["place"])
-                totals = {name: about[name] for name in _TOTALS}
-            except _UNREADABLE:
+                place, totals = _about(found._read(found._count))
+            except (ValueError, KeyError, TypeError):
                 for later in folder.glob("*.npz"):
                     if later.stem >= found._path(found._count).stem:
                         later.unlink()
@@ -105,10 +104,12 @@ class Parts:
         """Put all shots together."""
         try:
             parts = [part for part in map(self._read, range(self._count)) if len(part["track"])]
-        except _UNREADABLE as error:
+        except (ValueError, KeyError, TypeError) as error:
             gone = f"{self.folder}: what was watched is gone or damaged; scan again ({error})"
             raise CastlistError(gone) from error
         columns: dict[str, Any] = {"track": np.empty(0, np.str_)}
+        if len({part["features"].shape[1] for part in parts}) > 1:
+            raise CastlistError(f"{self.folder}: damaged; remove it, and the video is watched anew")
         if parts:
             columns = {k: np.concatenate([part[k] for part in parts]) for k in _COLUMNS}
             base = np.concatenate([part["features"] for part in parts])
@@ -118,8 +119,7 @@ class Parts:
         return TrackSet.from_faces(**columns, video=video, describer=describer)
 
     def _read(self, number: int) -> dict[str, NDArray[Any]]:
-        with np.load(self._path(number), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        return _whole(load_arrays(self._path(number)))
 
     def clear(self) -> None:
         """Remove the parts: all is in one file by now."""
@@ -127,6 +127,30 @@ class Parts:
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.npz"
+
+
+def _whole(part: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return a part of which all arrays belong together; a ValueError or KeyError if not."""
+    n, features = len(np.atleast_1d(part["track"])), part["features"]
+    for name, (kind, shape) in _COLUMNS.items():
+        if part[name].dtype.kind != kind or part[name].shape != (n, *shape):
+            raise ValueError(f"{name} does not fit")
+    if features.ndim != 2 or features.dtype.kind != "f" or not np.isfinite(features).all():
+        raise ValueError("features do not fit")
+    if len(features) != part["described"].sum() or (part["track"] < 0).any():
+        raise ValueError("features do not fit")
+    return part
+
+
+def _about(part: dict[str, NDArray[Any]]) -> tuple[Place | None, dict[str, Any]]:
+    """Return where the next shot begins, and the totals."""
+    about = parse_json(str(part["about"]))
+    totals = {name: about[name] for name in _TOTALS}
+    place = None if about["place"] is None else Place(**about["place"])
+    numbers = [*totals.values(), *([] if place is None else astuple(place))]
+    if not all(isinstance(n, int | float) and 0 <= n < _MOST for n in numbers):
+        raise ValueError("counts that cannot be")
+    return place, totals
 
 
 def track_id(number: int) -> str:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from castlist.errors import InputError, first_line
+from castlist.learn.model_file import is_whole
 
 #: Length of a feature, by describer.
 DIMS = {"SE-ResNet50-256": 256, "ResNet50": 2048}
@@ -129,8 +130,11 @@ def load_vggface2(path: str | Path, name: str) -> VggFace2Net:
                 if n in tensors and tensors[n].shape != t.shape
             ],
         ),
-        *_listed("not finite", [repr(n) for n, t in tensors.items() if not t.isfinite().all()]),
     ]
+    if not problems:  # of tensors that are there: others may be of any size
+        problems = _listed(
+            "not finite", [repr(n) for n, t in tensors.items() if not t.isfinite().all()]
+        )
     if problems:
         raise InputError(f"{path}: not the VGGFace2 network {name}; tensors {'; '.join(problems)}")
     net.load_state_dict({n: t.float() for n, t in tensors.items()} | counters, assign=True)
@@ -169,7 +173,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from error
     if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
         found = found["state_dict"]
-    if not isinstance(found, Mapping) or not all(map(_is_plain, found.values())):
+    if not isinstance(found, Mapping) or not all(map(is_whole, found.values())):
         raise InputError(f"{path}: not a state dict; it must map names to tensors")
     named = {str(n).removeprefix("module."): t for n, t in found.items()}
     return {
@@ -177,10 +181,6 @@ def _read(path: Path) -> dict[str, Tensor]:
         for n, t in named.items()
         if not n.startswith("classifier.") and not n.endswith(_COUNTER)
     }
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def _listed(what: str, names: list[str]) -> list[str]:

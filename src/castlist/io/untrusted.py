@@ -1,0 +1,44 @@
+"""Files that anybody may have written: JSON and NumPy arrays, refused in one way."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import InputError, first_line
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def load_array(path: str | Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
+    """Read a ``.npy`` file. It is never unpickled."""
+    try:
+        found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    except Exception as error:  # its header is Python code, which fails in many ways
+        raise InputError(f"{path}: not a whole .npy file ({first_line(error)})") from error
+    if not isinstance(found, np.ndarray):
+        found.close()
+        raise InputError(f"{path}: not a .npy file, but an archive of them")
+    return found
+
+
+def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Read what ``np.savez`` wrote. It is never unpickled, nor larger than its file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if any(one.compress_type != zipfile.ZIP_STORED for one in file.zip.infolist()):
+                raise InputError("compressed")
+            return {name: file[name] for name in file.files}
+    except Exception as error:
+        raise InputError(f"{path}: not a whole .npz file ({first_line(error)})") from error

@@ -25,6 +25,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.report.page import title_of
 from castlist.report.parts import style, text_of
 from castlist.review import views
+from castlist.review.answers import ANY, CHANGES, NAMED, Script, Style, file_of
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.jobs import Reclustering
 
@@ -68,43 +69,6 @@ class Accept(BaseModel):
     number: Annotated[int, Field(ge=1)]
 
 
-class Refused(BaseModel):
-    """Why something was not done."""
-
-    error: str
-    kind: str
-    pairs: list[list[str]] = []
-    seconds: float = 0.0
-
-
-class _Style(Response):
-    media_type = "text/css"
-
-
-class _Script(Response):
-    media_type = "text/javascript"
-
-
-Described = dict[int | str, dict[str, Any]]
-
-
-def _told(what: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": Refused.model_json_schema()}}
-    return {"description": what, "content": content}
-
-
-# What every way in may answer, those to what is there by name, and those that change something.
-_ANY: Described = {
-    403: {"description": "Not from the page", "content": {"text/plain": {}}},
-    422: _told("Not usable"),
-}
-_NAMED: Described = {404: _told("Not there")}
-_CHANGES: Described = {
-    400: _told("Not JSON"),
-    409: _told("Changed meanwhile, or not before something is waived"),
-}
-
-
 def make_app(
     corrections: Corrections, token: str, port: int, videos: Sequence[Path | None] = ()
 ) -> Guard:
@@ -123,7 +87,7 @@ def make_app(
     """
     app = FastAPI(
         title="castlist review", version=__version__, docs_url=None, redoc_url=None,
-        responses=_ANY,
+        responses=ANY,
         # The guard looks at it, before anything else does; this says so in /openapi.json.
         dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
     )  # fmt: skip
@@ -173,17 +137,17 @@ def make_app(
     def icon() -> Response:
         return Response(status_code=204)
 
-    @app.get("/review.css", response_class=_Style)
+    @app.get("/review.css", response_class=Style)
     def stylesheet() -> Response:
-        return _Style(str(style(__package__, "review.css")))
+        return Style(str(style(__package__, "review.css")))
 
-    @app.get("/js/{name}", response_class=_Script, responses=_NAMED)
+    @app.get("/js/{name}", response_class=Script, responses=NAMED)
     def script(name: str) -> Response:
         if name not in _SCRIPTS:
             raise HTTPException(404)
-        return _Script(text_of(__package__, name))
+        return Script(text_of(__package__, name))
 
-    @app.get("/faces/{track}/{k}", response_class=FileResponse, responses=_file("image/jpeg"))
+    @app.get("/faces/{track}/{k}", response_class=FileResponse, responses=file_of("image/jpeg"))
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
         corrections.rows([track])  # a track of ours, so no path of anybody's making
         pictures = corrections.scanned.pictures(track)
@@ -191,7 +155,7 @@ def make_app(
             raise HTTPException(404)
         return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}", response_class=FileResponse, responses=_file("video/*"))
+    @app.get("/video/{number}", response_class=FileResponse, responses=file_of("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> FileResponse:
         video = videos[number] if number < len(videos) else None
         if video is None or not video.is_file():
@@ -239,7 +203,7 @@ def make_app(
             corrections.refresh()
             return views.history_view(corrections)
 
-    @app.post("/api/actions", responses=_CHANGES)
+    @app.post("/api/actions", responses=CHANGES)
     def act(action: Action) -> dict[str, Any]:
         with corrections.lock:
             corrections.refresh()
@@ -272,12 +236,12 @@ def make_app(
                 else None,
             }
 
-    @app.post("/api/recluster", responses=_CHANGES)
+    @app.post("/api/recluster", responses=CHANGES)
     def recluster(asked_for: Recluster) -> dict[str, bool]:
         job.start(asked_for.finetune)
         return {"running": True}
 
-    @app.post("/api/recluster/accept", responses=_CHANGES)
+    @app.post("/api/recluster/accept", responses=CHANGES)
     def accepted(seen: Accept) -> dict[str, int]:
         with corrections.lock:
             corrections.refresh()
@@ -289,22 +253,12 @@ def make_app(
             job.drop()
             return {"last": corrections.version}
 
-    @app.post("/api/recluster/drop", responses=_CHANGES)
+    @app.post("/api/recluster/drop", responses=CHANGES)
     def dropped() -> dict[str, bool]:
         job.drop()
         return {"running": job.running}
 
     return Guard(app, token, port)
-
-
-def _file(kind: str) -> Described:
-    """Say what a way to a file may answer: all of it, a part, or that there is none."""
-    content: dict[str, Any] = {kind: {}}
-    return _NAMED | {
-        200: {"description": "The file", "content": content},
-        206: {"description": "A part of it", "content": content},
-        416: {"description": "No such part", "content": {"text/plain": {}}},
-    }
 
 
 def _act(corrections: Corrections, action: Action) -> None:

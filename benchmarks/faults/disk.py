@@ -114,7 +114,7 @@ class Trial:
             for word in mine
             for path in ([self.home / word] if "." in word else [])
             + [*(self.home / word).rglob("*")]
-            if path.is_file() and path.suffix != ".jpg"
+            if path.is_file() and not path.name.endswith((".jpg", "-wal", "-shm"))
         ]
         for path in files:
             path.chmod(0)

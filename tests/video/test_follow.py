@@ -50,6 +50,15 @@ def test_two_people_apart_are_two_tracks_and_nobody_is_asked():
     assert stage.asked == 0
 
 
+def test_in_a_row_of_faces_nobody_is_asked_about_their_neighbours():
+    stage = Stage()
+    people = np.eye(12, dtype=np.float32)
+    for i in range(6):
+        stage.look(*((one, 65 * k + 2 * i) for k, one in enumerate(people)))
+    assert [n for _, n in stage.tracks()] == [6] * 12
+    assert stage.asked == 0
+
+
 @pytest.mark.parametrize("step", [12, 25, 40])
 def test_two_people_who_cross_are_not_swapped(step):
     stage = Stage()

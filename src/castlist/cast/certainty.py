@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_ROWS = 4096
+_ROWS = 512  # of all pairs of clusters at once: of 20,000 clusters 80 MB a matrix
 
 
 def certainty(

@@ -204,9 +204,12 @@ class _PairsInCompany(_Pairs):
         track = np.flatnonzero(self.video == video)
         here = [p[(self.video[p] == video).all(axis=1)] for p in (self.apart, self.alike)]
         if len(track) > _MOST_TRACKS:  # memory grows with their square
-            drawn = self.rng.permutation(np.concatenate(here))[: _MOST_TRACKS // 2]
-            track = np.unique(drawn)
-            here = [p[np.isin(p, track).all(axis=1)] for p in here]
+            everything = np.concatenate(here)
+            count = min(len(everything), _MOST_TRACKS // 2)
+            chosen = np.zeros(len(self.video), bool)
+            chosen[everything[self.rng.choice(len(everything), count, replace=False)]] = True
+            track = np.flatnonzero(chosen)
+            here = [p[chosen[p].all(axis=1)] for p in here]
         first = self.one_face(track)
         second = self.another_face(track, first)
         a, b = (torch.from_numpy(self.faces[faces]) for faces in (first, second))

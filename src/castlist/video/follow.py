@@ -138,7 +138,10 @@ class Follower:
         doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | (gap[:, None] > _SURE_GAP))
         # A rival that overlaps far less is none, while both people are seen all the time.
         clear = _clear(overlap) & (gap[:, None] <= _SURE_GAP) & (overlap >= _OVERLAP)
-        doubtful &= ~clear
+        # Who is clear is settled: in a crowd nobody asks about each of their neighbours.
+        settled = clear.any(axis=1)[:, None] | clear.any(axis=0)[None]
+        possible &= clear | ~settled
+        doubtful &= possible & ~clear
         likeness = self._likeness(doubtful, describe)
         possible &= ~(doubtful & (likeness < ALIKE))
         cost = np.where(doubtful, 1 - (overlap + likeness) / 2, 1 - overlap)

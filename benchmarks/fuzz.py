@@ -165,6 +165,7 @@ def replay(name: str, path: Path) -> None:
         began = time.perf_counter()
         with bounded(MEMORY * 2):
             taken = arena.read(path.read_bytes())
+        faulthandler.cancel_dump_traceback_later()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print("taken" if taken else "refused", f"{time.perf_counter() - began:.2f} s {peak:.0f} MB")
 

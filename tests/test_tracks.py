@@ -145,7 +145,8 @@ def test_values_beyond_float32_are_refused():
 @pytest.mark.parametrize(
     "column",
     [{"frame": [np.nan, 1]}, {"frame": [1, 2**41]}, {"shot": [np.inf] * 2}, {"shot": [2**31] * 2},
-     {"frame": np.array([2**64 - 1, 0], np.uint64)}],
+     {"frame": np.array([2**64 - 1, 0], np.uint64)}, {"time": [0, np.inf]}, {"time": [1e20, 0]},
+     {"box": [[0, 0, 1, -np.inf]] * 2}, {"score": [1e300, 0]}],
 )  # fmt: skip
 def test_numbers_that_are_none(column):
     with pytest.raises(InputError, match="no number, or too large"):

@@ -15,7 +15,7 @@ from castlist.features import Features
 
 #: Identities that start so are background characters: unnamed, but each one person (paper, sec. 1).
 BACKGROUND_PREFIX = "unknown"
-_LIMITS = {"shot": 2**31, "frame": 2**40}  # no video has so many
+_MOST = 2**40  # frames, seconds or pixels: no video has so many
 _MOST_LETTERS = 2**27  # of all ids, or of all identities, each as long as the longest
 
 
@@ -294,11 +294,13 @@ def _column(
     if values is None:
         return np.full(shape, default, dtype)
     given = np.asarray(values)
-    most = _LIMITS.get(name, np.inf) if given.size and given.dtype.kind in "fiu" else np.inf
-    if most < np.inf and not (-most < given.min() and given.max() < most):  # nor is NaN
-        raise InputError(f"{name} has a value that is no number, or too large")
-    with np.errstate(over="ignore"):  # infinite, as it nearly is
-        return given.astype(dtype)
+    if given.size and given.dtype.kind in "fiu":
+        limit = 2**31 if name == "shot" else _MOST
+        low, high = np.fmin.reduce(given, axis=None), np.fmax.reduce(given, axis=None)  # not NaN
+        whole = np.issubdtype(dtype, np.integer)
+        if low <= -limit or high >= limit or (whole and not np.isfinite(given).all()):
+            raise InputError(f"{name} has a value that is no number, or too large")
+    return given.astype(dtype)
 
 
 def _names(identity: ArrayLike | None, n: int) -> Any:

@@ -43,6 +43,7 @@ def test_json_fails_in_one_way(text):
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9)}"),
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", bytes(8)),
         npy("{'descr': 'x', 'fortran_order': False, 'shape': ()}"),
+        npy("{'descr': '|S0', 'fortran_order': False, 'shape': (1000000000, 9)}"),
         npy("(" * 3000),
         npy("{'descr':" * 999),
         npy("{"),

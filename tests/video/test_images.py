@@ -122,6 +122,16 @@ def test_a_decompression_bomb_is_not_decoded(tmp_path):
         read_picture(path)
 
 
+def test_pieces_that_claim_more_than_is_there(tmp_path):
+    path = tmp_path / "bomb.png"
+    whole = png(1, 1)
+    pieces = whole.index(b"IDAT") - 4
+    for damage in (b"\xad", b"\x7f\xff\xff"):  # OpenCV 5 runs for ever, and takes two gigabytes
+        path.write_bytes(whole[:pieces] + damage + whole[pieces:])
+        with pytest.raises(InputError, match="bomb.png: not a picture"):
+            read_picture(path)
+
+
 def test_a_strip_is_not_enlarged_without_end(tmp_path):
     path = tmp_path / "strip.png"
     cv2.imwrite(str(path), np.zeros((2, 9000, 3), np.uint8))

@@ -30,7 +30,7 @@ def load_array(path: str | Path, mmap_mode: Literal["r"] | None = None) -> NDArr
     if not isinstance(found, np.ndarray):
         found.close()
         raise InputError(f"{path}: not a .npy file, but an archive of them")
-    return found
+    return _of_something(path, found)
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
@@ -39,6 +39,13 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as file:
             if any(one.compress_type != zipfile.ZIP_STORED for one in file.zip.infolist()):
                 raise InputError("compressed")
-            return {name: file[name] for name in file.files}
+            return {name: _of_something(path, file[name]) for name in file.files}
     except Exception as error:
         raise InputError(f"{path}: not a whole .npz file ({first_line(error)})") from error
+
+
+def _of_something(path: str | Path, found: NDArray[Any]) -> NDArray[Any]:
+    """Refuse an array of things of no size: of those, a file without any has billions."""
+    if not found.dtype.itemsize:
+        raise InputError(f"{path}: not a whole .npy file (of {found.dtype})")
+    return found

@@ -205,6 +205,9 @@ def _require_size(path: Path) -> None:
             warnings.simplefilter("ignore")  # Pillow has a limit of its own
             with PIL.Image.open(path, formats=_FORMATS) as picture:
                 width, height = picture.size
+                # The pieces of a PNG: OpenCV makes room for what they claim, or looks for their
+                # end for ever.
+                picture.verify()
     except Exception as error:  # of a damaged header, Pillow says it in many ways
         raise InputError(f"{path}: not a picture that can be read ({first_line(error)})") from error
     if not 0 < width * height <= _MOST_PIXELS:

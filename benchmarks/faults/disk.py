@@ -32,7 +32,7 @@ from tests.review.server import Server  # noqa: E402
 SIZE = 128 << 20
 PAGE = 4096
 FULL = ("No space left", "disk is full")
-DENIED = ("Permission denied", "readonly", "unable to open", "cannot be read", "cannot be opened")
+DENIED = ("Permission denied", "readonly", "unable to open", "cannot be read", "not readable")
 MARGIN = 64 * PAGE  # more than what a command leaves: files it wrote and replaced
 
 

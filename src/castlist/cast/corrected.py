@@ -53,9 +53,10 @@ class Corrected:
 
     def _load(self) -> None:
         """Read what the scan made, and everything that was said."""
-        self._stamp = self._stamp_now()
-        self._scans += 1
+        stamp = self._stamp_now()
         self.scanned: Scanned = read_scanned(self.folder)
+        self._stamp = stamp  # if it could be read; else the next look says so again
+        self._scans += 1
         self.tracks = self.scanned.tracks
         self._memory = Memory(self.log, self.tracks, self.scanned.scan_print)
         self._remember, self._find = self._memory.numbers, self._memory.rows

@@ -45,6 +45,7 @@ bench-scan: $(READY)
 SHARED ?= ../shared/data
 bench-bounded: $(READY)
 	$(BIN)/python benchmarks/bench_bounded.py --faces $(SHARED)/faces/lfw.zip
+	$(BIN)/python benchmarks/bench_grouping.py
 
 bench-review: $(READY)
 	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review

@@ -177,7 +177,8 @@ def tell(made: Made) -> None:
     for mark in np.linspace(0, length, 11)[1:]:
         before = [look.resident for look in looks if (look.watched or np.inf) <= mark]
         if before:
-            print(f"| {mark / 3600:.2f} h | {before[-1] / MIB:,.0f} |")
+            moment = f"{mark / 3600:.0f} h" if length > 7200 else f"{mark:.0f} s"
+            print(f"| {moment} | {before[-1] / MIB:,.0f} |")
     print(f"| the whole run, at most | {peak / MIB:,.0f} |\n", flush=True)
 
 

@@ -137,7 +137,8 @@ class Follower:
         rivals = np.maximum(possible.sum(axis=1)[:, None], possible.sum(axis=0)[None])
         doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | (gap[:, None] > _SURE_GAP))
         # A rival that overlaps far less is none, while both people are seen all the time.
-        clear = _clear(overlap) & (gap[:, None] <= _SURE_GAP) & (overlap >= _OVERLAP)
+        clear = possible & _clear(overlap)
+        clear &= (gap[:, None] <= _SURE_GAP) & (overlap >= _OVERLAP)
         # Who is clear is settled: in a crowd nobody asks about each of their neighbours.
         settled = clear.any(axis=1, keepdims=True) | clear.any(axis=0, keepdims=True)
         possible &= clear | ~settled

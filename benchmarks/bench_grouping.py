@@ -1,0 +1,86 @@
+"""Grouping 20,500 tracks that were found already: ``python benchmarks/bench_grouping.py``.
+
+205 shots with the same 100 people in each, as bench_bounded.py's case ``tracks`` has them, but with
+made features, so that no face need be found or described. What a scan does after watching is done:
+fine-tuning, clustering with a million pairs of tracks that share a frame, the cast, the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from castlist import (
+    FinetuneSettings,
+    TrackSet,
+    cluster_tracks,
+    embed_tracks,
+    finetune,
+    shipped_model,
+)
+from castlist.cast.cast import make_cast, save_cast
+from castlist.report.page import write_report
+
+SHOTS, PEOPLE, FACES = 205, 100, 2
+PICTURE = bytes(3000)  # what a face costs the report
+
+
+def made_video() -> TrackSet:
+    """Everybody is in every shot, for two looks, each in a place of their own."""
+    rng = np.random.default_rng(0)
+    n = SHOTS * PEOPLE
+    who = np.concatenate([rng.permutation(PEOPLE) for _ in range(SHOTS)])
+    own = rng.normal(size=(PEOPLE, 128))[who] + 0.8 * rng.normal(size=(n, 128))
+    track = np.repeat(np.arange(n), FACES)
+    feature = own[track] + 0.2 * rng.normal(size=(len(track), 128))
+    feature /= np.linalg.norm(feature, axis=1, keepdims=True)
+    shot, place = np.divmod(track, PEOPLE)
+    frame = 4 * shot + np.tile([0, 2], n)
+    box = np.stack([72 * (place % 10), 72 * (place // 10), *np.full((2, len(track)), 50)], axis=1)
+    return TrackSet.from_faces(
+        track, feature=feature.astype(np.float32), shot=shot, frame=frame, time=frame / 10,
+        box=box, video="made", describer="SFace",
+    )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--iterations", type=int, help="of fine-tuning; as a scan does if not given"
+    )
+    given = parser.parse_args()
+    model = shipped_model()
+    settings = FinetuneSettings.of(model)
+    settings = replace(settings, iterations=given.iterations or settings.iterations)
+    began = time.perf_counter()
+
+    def tell(stage: str) -> None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        print(f"| {stage} | {time.perf_counter() - began:.0f} | {peak:,.0f} |", flush=True)
+
+    print("| stage | seconds so far | peak so far, MiB |\n|---|---:|---:|", flush=True)
+    tracks = made_video()
+    tell(f"{len(tracks):,} tracks, {len(tracks.overlaps()):,} pairs that share a frame")
+    model = finetune(model, tracks, settings)
+    tell(f"fine-tuning, {settings.iterations} updates")
+    labels = cluster_tracks(tracks, model, overlaps=True).labels
+    tell("clustering")
+    points = embed_tracks(tracks, model)
+    cast = make_cast(tracks, labels, points, float(tracks.time.max()), typical=model.threshold / 2)
+    tell(f"the cast: {len(cast.characters):,} characters of {PEOPLE}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_cast(cast, folder / "cast.json", {"threshold": model.threshold})
+        write_report(cast, lambda track: [PICTURE], folder / "report.html")
+        size = (folder / "report.html").stat().st_size
+        tell(f"the report: {size / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()

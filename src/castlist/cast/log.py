@@ -94,7 +94,7 @@ class Log:
                         f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
                     )
                 if _schema(db) != _own_schema():
-                    raise InputError(f"{self.path}: not a log of corrections (other tables)")
+                    raise InputError(f"{self.path}: a damaged log of corrections (other tables)")
             except BaseException as error:
                 self.close()
                 if isinstance(error, _DAMAGED):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import pytest
@@ -15,6 +16,8 @@ def test_valid_files_are_taken_and_hostile_ones_end_well(tmp_path, name, weights
     for seed in range(20, 25):
         data = arena.forge(Random(seed))
         arena.read(data)  # a result or a castlist error: anything else is raised here
+        if name == "log":
+            gc.collect()  # who was refused may hold the database open
     assert [file.read_bytes() for file in arena.files] == arena.whole
 
 

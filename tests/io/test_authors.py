@@ -167,6 +167,10 @@ def test_matlab_files_that_crash_or_fill_other_readers(tmp_path):
         if kind != 2:
             with pytest.raises(InputError, match="FaceTracks is no array of structs"):
                 read_facetracks(path)
+    for kind in range(32):  # the class in numbers of another type
+        path.write_bytes(whole[: flags - 8] + bytes([kind]) + whole[flags - 7 :])
+        with suppress(InputError):
+            read_facetracks(path)
     rng = np.random.default_rng(0)
     for _ in range(500):
         data = bytearray(whole)

@@ -113,7 +113,7 @@ class Log:
                     f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
                 )
             if _schema(db) != _own_schema():
-                raise InputError(f"{self.path}: not a log of corrections (other tables)")
+                raise InputError(f"{self.path}: a damaged log of corrections (other tables)")
         except BaseException:
             db.close()
             raise

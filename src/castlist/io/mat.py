@@ -57,7 +57,8 @@ def read_structs(path: Path, name: str, fields: Sequence[str]) -> list[dict[str,
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (
-        OSError, LookupError, ValueError, TypeError, StopIteration, struct.error, zlib.error,
+        OSError, LookupError, ValueError, TypeError, OverflowError, StopIteration, struct.error,
+        zlib.error,
     ) as e:  # fmt: skip
         raise InputError(f"{path}: not a whole facetracks.mat ({first_line(e)})") from e
     raise InputError(f"{path}: not a whole facetracks.mat (no {name} in it)")
@@ -99,7 +100,7 @@ def _structs(
     flags, size, called = next(parts), next(parts), next(parts)
     if bytes(called[1]) != name.encode():
         return None
-    if _numbers(flags, order)[0] & 0xFF != _STRUCT:
+    if int(_numbers(flags, order)[0]) & 0xFF != _STRUCT:
         raise InputError(f"not a whole facetracks.mat ({name} is no array of structs)")
     width = int(_numbers(next(parts), order)[0])
     text = bytes(next(parts)[1])
@@ -122,6 +123,6 @@ def _values(field: str, cell: Element, order: str) -> NDArray[Any]:
     if not len(cell[1]):
         return np.empty(0)
     flags, _, _, *values = _elements(cell[1], order)
-    if _numbers(flags, order)[0] & 0xFF not in _NUMERIC or len(values) != 1:
+    if int(_numbers(flags, order)[0]) & 0xFF not in _NUMERIC or len(values) != 1:
         raise ValueError(f"{field} does not hold real numbers")
     return _numbers(values[0], order)

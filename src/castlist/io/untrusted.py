@@ -24,7 +24,8 @@ def parse_json(text: str | bytes) -> Any:
 def load_array(path: str | Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
     """Read a ``.npy`` file. It is never unpickled."""
     try:
-        found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+        with np.errstate(over="ignore"):  # a size beyond all numbers is refused all the same
+            found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except Exception as error:  # its header is Python code, which fails in many ways
         raise InputError(f"{path}: not a whole .npy file ({first_line(error)})") from error
     if not isinstance(found, np.ndarray):

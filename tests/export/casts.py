@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import TrackSet, write_tracks
+from castlist import TrackSet, read_tracks, write_tracks
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import RUN, TRACKS
+from castlist.cast.folder import CAST, RUN, TRACKS, print_of
 from castlist.export.timecode import exact_rate
 from castlist.export.timeline import Timeline, timelines
 from tests.cast.folders import write_folder
@@ -66,6 +66,9 @@ def two_videos(folder: Path) -> Corrections:
     (folder / "all" / TRACKS).unlink()
     write_tracks(folder / "several", TrackSet.join(split))
     (folder / "several").rename(folder / "all" / TRACKS)
+    about = json.loads((folder / "all" / CAST).read_text("utf-8"))
+    about["scan"] = print_of(read_tracks(folder / "all" / TRACKS))
+    (folder / "all" / CAST).write_text(json.dumps(about), "utf-8")
     return Corrections(folder / "all")
 
 

@@ -148,6 +148,7 @@ def main() -> None:
     warm_up(commands)
     tallies = []
     for command in commands:
+        shutil.rmtree(folder / command, ignore_errors=True)  # of an earlier run
         if command == "review":
             from kill_review import disturb_review
 
@@ -155,6 +156,7 @@ def main() -> None:
         else:
             how = (asked.times, asked.seed, clips, asked.quick)
             tallies.append(disturb(command, folder / command, *how))
+        print(tallies[-1].row(), flush=True)
     print(
         "\n| command | runs | kills | where | differ | leftovers |\n|---|---:|---:|---|---:|---:|"
     )

@@ -16,7 +16,8 @@ def kill(*words, folder):
     words = [*words, "--times", "3", "--quick", "--drawn", "--folder", str(folder)]
     done = subprocess.run([sys.executable, str(KILL), *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")][1:]
+    table = done.stdout.rpartition("|---|")[2].splitlines()[1:]
+    rows = [line.split(" | ") for line in table]
     assert all(int(row[2]) >= 3 for row in rows)
     assert all(row[4:] == ["0", "0 |"] for row in rows)
     return [row[0].removeprefix("| ") for row in rows]

@@ -127,7 +127,7 @@ def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -
                 _, last = carry_over(
                     log, last, run["print"], cast, tracks, labels[rows], named, settled
                 )
-        balls_of(partial)
+        balls_of(partial).save(partial / BALLS)
     return conflicts_of(units, place, model.threshold)
 
 
@@ -156,7 +156,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         model = load_model(folder / MODEL)
         if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):
             write_about(folder, run, model.threshold)  # a kill may have come before the last files
-            balls_of(folder)
+            balls_of(folder).save(folder / BALLS)
             raise AlreadyThere(f"{video}: this video is in {folder} already")
         points = _embedded(cast, model)
         units = units_of([cast], [points])
@@ -196,9 +196,7 @@ def balls_of(folder: Path) -> Balls:
     with closing(Corrections(folder)) as cast:  # something is new: all of it is read
         face = np.where(cast.state.not_face, -1, cast.state.owner)
         known = len(cast.scanned.films), cast.last
-        balls = Balls.of(cast.points, face, cast.state.names, known)
-        balls.save(folder / BALLS)
-        return balls
+        return Balls.of(cast.points, face, cast.state.names, known)
 
 
 def _take_clusterings(folder: Path, run: dict[str, Any]) -> None:

@@ -124,6 +124,10 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote."""
     try:
+        path.open("rb").close()  # safetensors says of all that fails that there is no such file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
         with safe_open(path, framework="pt") as file:
             about = parse_json((file.metadata() or {})[_METADATA])
             if not isinstance(about, dict):

@@ -11,7 +11,6 @@ import os
 import sqlite3
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from child import be
 
 import castlist.cast.join
 import castlist.cli
@@ -123,20 +123,7 @@ def forked(call: Callable[[], object], meanwhile: Callable[[], object] = lambda:
     with tempfile.TemporaryFile() as said:  # not on the disk that is full
         child = os.fork()
         if not child:
-            code = 70
-            try:
-                for stream in (1, 2):
-                    os.dup2(said.fileno(), stream)
-                call()
-                code = 0
-            except SystemExit as error:
-                code = error.code if isinstance(error.code, int) else int(error.code is not None)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
+            be(call, said.fileno())
         meanwhile()
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         said.seek(0)

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from child import be
+
 #: What a command needs at most, and who does not end by then is taken to hang.
 PATIENCE = 900.0
 
@@ -131,12 +133,10 @@ def _be(
     before: Callable[[], None] | None,
 ) -> None:  # fmt: skip
     """Be the command, to the end of the process."""
-    code = 70
-    try:
+
+    def call() -> None:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
         os.chdir(home)
         os.environ.update(environment)
         sys.argv = ["castlist", *command]
@@ -145,17 +145,8 @@ def _be(
         from castlist.cli import main
 
         main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        import traceback
 
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    be(call, said)
 
 
 #: What changes files; each is announced before it happens.

@@ -41,6 +41,7 @@ def offline(tmp_path, monkeypatch):
     for name in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(name, NOWHERE)
     monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setattr("urllib.request._opener", None)  # it remembers proxies
 
 
 def damage(entry: Weights) -> None:

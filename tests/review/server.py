@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener
+
+#: Of its own: urllib keeps one for all, with the proxies that the environment had at its first use.
+_OPENER = build_opener(ProxyHandler({}))
 
 
 class Server:
@@ -42,7 +45,7 @@ class Server:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             given.setdefault("Content-Type", "application/json")
         try:
-            with urlopen(Request(self.base + path, data, given), timeout=30) as answer:
+            with _OPENER.open(Request(self.base + path, data, given), timeout=30) as answer:
                 return answer.status, answer.headers, answer.read()
         except HTTPError as error:
             return error.code, error.headers, error.read()

@@ -8,16 +8,8 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CORRECTIONS
-from tests.cast.folders import made_video, write_film, write_folder
+from tests.cast.folders import made_video, write_folder
 from tests.review.server import Server
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("films") / "film.cast"
-    tracks = made_video()
-    write_film(folder.with_name("film.mp4"), tracks)
-    return write_folder(folder, tracks, pictures=True)
 
 
 @pytest.fixture(scope="module")

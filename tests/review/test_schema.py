@@ -20,7 +20,6 @@ from schemathesis.specs.openapi.checks import (
 
 from castlist.cast.corrections import Corrections
 from castlist.review.app import make_app
-from tests.cast.folders import made_video, write_film, write_folder
 from tests.review.server import Server
 
 CHECKS = [
@@ -42,14 +41,6 @@ def cases(most, *, corners=True, right_token=True):
         suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate],
     )  # fmt: skip
     return lambda test: schema.parametrize()(drawn(test))
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("films") / "film.cast"
-    tracks = made_video()
-    write_film(folder.with_name("film.mp4"), tracks)
-    return write_folder(folder, tracks, pictures=True)
 
 
 @pytest.fixture(scope="module")

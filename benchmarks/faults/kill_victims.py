@@ -84,7 +84,7 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
 
     return Victim(
         tuple(words),
-        (("begun", "run.json"), ("faces", "faces/*.jpg"), ("parts", "parts/*.npz"),
+        (("begun", "parts/settings.json"), ("faces", "parts/faces/*.jpg"), ("parts", "parts/*.npz"),
          ("tracks", "tracks.parquet"), ("points", "embeddings.npy"), ("cast", "cast.json"),
          ("report", "report.html")),
         before=often,
@@ -121,14 +121,20 @@ def _rescan(inputs: Path, clips: Path | None) -> Victim:
         rows = (scanned.labels.tobytes(), scanned.points.tobytes(), str(scanned.pause).encode())
         return digest(scanned.scan_print.encode(), *rows)
 
-    whole = {clustering(before), clustering(after)}
+    def pictures(folder: Path) -> str:
+        return digest(*(picture.read_bytes() for picture in sorted(folder.glob("faces/*.jpg"))))
+
+    whole = {clustering(folder): pictures(folder) for folder in (before, after)}
 
     def look(home: Path) -> str:
         """Read the cast of a scan that was killed: it is the old one, the new one, or none."""
         copy = home.with_name(f"{home.name}-seen")
         shutil.copytree(home / OUT / "video.cast", copy)
         try:
-            return "" if clustering(copy) in whole else "tracks of one scan, people of another"
+            shown = whole.get(clustering(copy))
+            if shown is None:
+                return "tracks of one scan, people of another"
+            return "" if shown == pictures(copy) else "people of one scan, pictures of another"
         except InputError:
             return ""
         finally:

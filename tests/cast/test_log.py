@@ -59,12 +59,23 @@ def test_tracks_are_remembered_once(tmp_path):
 def test_a_clustering_comes_back_as_it_was(tmp_path):
     log = Log(tmp_path / "c.db")
     labels, points = np.array([3, 1, 3]), np.arange(6, dtype=np.float32).reshape(3, 2)
-    number = log.add_clustering("basis", labels, points)
-    basis, again, where = log.clustering(number)
+    event = log.append_clustering("basis", labels, points, 0, "ann")
+    assert (event.number, event.kind, event.who) == (1, "recluster", "ann")
+    assert log.events() == [event]
+    basis, again, where = log.clustering(event.body["clustering"])
     assert basis == "basis"
     assert again.tolist() == labels.tolist()
     assert where.tolist() == points.tolist()
     assert log.clustering(99) is None
+
+
+def test_a_clustering_that_comes_too_late_is_not_kept(tmp_path):
+    log = Log(tmp_path / "c.db")
+    log.append("name", {"who": [], "name": "Ann"}, 0)
+    with pytest.raises(ChangedMeanwhile):
+        log.append_clustering("basis", np.array([1]), np.zeros((1, 2), np.float32), 0)
+    assert log.clustering(1) is None
+    assert log.last == 1
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to look at" * 40, b"x"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -12,8 +13,10 @@ from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import REPORT
 from castlist.export.write import export_cast
-from castlist.scanning.scan import scan
+from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
+from castlist.video.parts import Parts
+from castlist.video.settings import WatchSettings
 from tests.cast.folders import made_video, write_film
 from tests.cli.test_commands import castlist
 
@@ -68,6 +71,29 @@ def test_another_file_of_tracks_is_another_scan(film, weights, tmp_path):
     scan(path, folder, settings, progress=lambda *what: told.append(what))
     assert not told
     assert len(scan(path, folder, ScanSettings(tracks=some, finetune=False)).cast.tracks) == 1
+
+
+def test_an_earlier_scan_is_whole_until_another_is_watched(film, weights, tmp_path, monkeypatch):
+    path, _ = film
+    folder = tmp_path / "x.cast"
+    settings = ScanSettings(tracks=path.with_suffix(".txt"), finetune=False)
+    scan(path, folder, settings)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    other = replace(settings, watching=WatchSettings(sample_rate=2.5))
+    with monkeypatch.context() as patched:
+        patched.setattr(Parts, "join", stop)
+        with pytest.raises(KeyboardInterrupt):
+            scan(path, folder, other)
+    assert list((folder / PARTS / "faces").glob("*.jpg"))
+    assert {file: file.read_bytes() for file in before} == before
+    told = []
+    scan(path, folder, settings, progress=lambda *what: told.append(what))
+    assert not told
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,16 @@ SHOTS = [
 
 
 def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
-    whole = Parts(tmp_path / "one", tmp_path / "faces")
+    whole = Parts(tmp_path / "one")
     whole.add(SHOTS)
-    first = Parts.resume(tmp_path / "two", tmp_path / "faces2")
+    first = Parts.resume(tmp_path / "two")
     assert first.place == Place()
     first.add(SHOTS[:2])
-    again = Parts.resume(tmp_path / "two", tmp_path / "faces2")
+    again = Parts.resume(tmp_path / "two")
     assert (again.place, again.tracks, again.shots, again.looks) == (Place(2.0, 50, 2), 2, 2, 10)
     again.add(SHOTS[2:])
     assert again.place is None
-    for parts in (whole, again, Parts.resume(tmp_path / "two", tmp_path / "faces2")):
+    for parts in (whole, again, Parts.resume(tmp_path / "two")):
         tracks = parts.join("film", "SFace")
         assert tracks.ids.tolist() == ["00001", "00002", "00003"]
         assert tracks.shot.tolist() == [0, 0, 2]
@@ -51,24 +51,50 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
             tracks.described().features,
             np.concatenate([t.features for s in SHOTS for t in s.tracks]),
         )
+    again.publish(tmp_path / "faces")
     assert len(pictures_of(tmp_path / "faces", "00001")) == 2
     again.clear()
     assert not (tmp_path / "two").exists()
 
 
+def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
+    faces = tmp_path / "faces"
+    faces.mkdir()
+    (faces / "00009_0.jpg").write_bytes(b"an earlier one")
+    parts = Parts(tmp_path / "p")
+    parts.add(SHOTS[:2])
+    (parts.faces / ".00001_2.jpg.part").write_bytes(b"of a process that was killed")
+    assert [path.name for path in faces.iterdir()] == ["00009_0.jpg"]
+    parts.add(SHOTS[2:])
+    parts.publish(faces)
+    names = ["00001_0.jpg", "00001_1.jpg", "00002_0.jpg", "00003_0.jpg"]
+    assert sorted(path.name for path in faces.iterdir()) == names
+    parts.publish(faces)  # by the next run, of one that was killed right after it
+    assert sorted(path.name for path in faces.iterdir()) == names
+
+
+def test_without_its_pictures_what_was_watched_is_watched_again(tmp_path):
+    parts = Parts(tmp_path / "p")
+    parts.add(SHOTS[:1])
+    parts.publish(tmp_path / "faces")
+    again = Parts.resume(tmp_path / "p")
+    assert (again.place, again.tracks) == (Place(), 0)
+    assert not list((tmp_path / "p").glob("*.npz"))
+
+
 def test_a_half_written_part_and_what_follows_are_done_again(tmp_path):
-    parts = Parts(tmp_path / "p", tmp_path / "f")
+    parts = Parts(tmp_path / "p")
     for shot in SHOTS:
         parts.add([shot])
     files = sorted((tmp_path / "p").glob("*.npz"))
     files[1].write_bytes(files[1].read_bytes()[:100])
-    again = Parts.resume(tmp_path / "p", tmp_path / "f")
+    again = Parts.resume(tmp_path / "p")
     assert (again.place, again.tracks) == (Place(1.0, 25, 1), 2)
     assert sorted((tmp_path / "p").glob("*.npz")) == files[:1]
 
 
 def test_no_track_at_all(tmp_path):
-    parts = Parts(tmp_path / "p", tmp_path / "f")
+    parts = Parts(tmp_path / "p")
     parts.add([WatchedShot([], None, 3.0, 15)])
     assert len(parts.join("film", "SFace")) == 0
 
@@ -84,10 +110,10 @@ def test_no_track_at_all(tmp_path):
     ],
 )  # fmt: skip
 def test_a_part_that_does_not_fit_is_done_again(tmp_path, name, value):
-    parts = Parts(tmp_path / "p", tmp_path / "f")
+    parts = Parts(tmp_path / "p")
     parts.add(SHOTS[:1])
     path = tmp_path / "p" / "000000.npz"
     np.savez(path, **{**load_arrays(path), name: value})
-    again = Parts.resume(tmp_path / "p", tmp_path / "f")
+    again = Parts.resume(tmp_path / "p")
     assert (again.place, again.tracks) == (Place(), 0)
     assert not path.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import sqlite3
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -59,19 +60,26 @@ class Log(Database):
         at: float | None = None,
     ) -> Event:
         """Say something, having seen all events up to ``after``."""
-        at, who = time.time() if at is None else at, _user() if who is None else who
         with self._writing() as db:
-            last = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
-            if last != after:
-                raise ChangedMeanwhile(
-                    f"{last - after} changes were made by somebody else; look at the cast again"
-                )
-            text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+            _check_seen(db, after)
+            return _insert(db, kind, body, who, at)
+
+    def append_clustering(
+        self,
+        basis: str,
+        labels: NDArray[np.int64],
+        points: NDArray[np.float32],
+        after: int,
+        who: str | None = None,
+    ) -> Event:
+        """Keep another clustering of the tracks and say that it holds: both, or neither."""
+        with self._writing() as db:
+            _check_seen(db, after)
             cursor = db.execute(
-                "INSERT INTO events (at, who, kind, body) VALUES (?, ?, ?, ?)",
-                (at, who, kind, text),
+                "INSERT INTO clusterings (basis, labels, points) VALUES (?, ?, ?)",
+                (basis, labels.astype("<i8").tobytes(), points.astype("<f4").tobytes()),
             )
-            return Event(int(cursor.lastrowid or 0), at, who, kind, body)
+            return _insert(db, "recluster", {"clustering": int(cursor.lastrowid or 0)}, who)
 
     def events(self, after: int = 0) -> list[Event]:
         """Return what was said after an event."""
@@ -123,17 +131,6 @@ class Log(Database):
         except (ValueError, TypeError, OverflowError) as error:
             raise InputError(f"{self.path}: a damaged log of corrections ({error})") from error
 
-    def add_clustering(
-        self, basis: str, labels: NDArray[np.int64], points: NDArray[np.float32]
-    ) -> int:
-        """Keep a clustering of the tracks; its number."""
-        with self._writing() as db:
-            cursor = db.execute(
-                "INSERT INTO clusterings (basis, labels, points) VALUES (?, ?, ?)",
-                (basis, labels.astype("<i8").tobytes(), points.astype("<f4").tobytes()),
-            )
-            return int(cursor.lastrowid or 0)
-
     def clustering(self, number: int) -> tuple[str, NDArray[np.int64], NDArray[np.float32]] | None:
         """Return what a clustering was made of, its labels and its points."""
         found = self._read("SELECT basis, labels, points FROM clusterings WHERE number = ?", number)
@@ -149,6 +146,30 @@ class Log(Database):
         if not (labels > 0).all() or not np.isfinite(points).all():
             raise InputError(f"{self.path}: a damaged clustering")
         return row[0], labels, points
+
+
+def _check_seen(db: sqlite3.Connection, after: int) -> None:
+    """Refuse to go on if more was said than who speaks has seen."""
+    last = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
+    if last != after:
+        raise ChangedMeanwhile(
+            f"{last - after} changes were made by somebody else; look at the cast again"
+        )
+
+
+def _insert(
+    db: sqlite3.Connection,
+    kind: str,
+    body: dict[str, Any],
+    who: str | None,
+    at: float | None = None,
+) -> Event:
+    at, who = time.time() if at is None else at, _user() if who is None else who
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    cursor = db.execute(
+        "INSERT INTO events (at, who, kind, body) VALUES (?, ?, ?, ?)", (at, who, kind, text)
+    )
+    return Event(int(cursor.lastrowid or 0), at, who, kind, body)
 
 
 def _user() -> str:

@@ -127,10 +127,10 @@ def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = 
         basis = corrections.scanned.basis
         if basis != proposal.basis:
             raise ChangedMeanwhile("the video was scanned again since this clustering was made")
-        number = corrections.log.add_clustering(basis, proposal.labels, proposal.points)
-        corrections.say(
-            "recluster", {"clustering": number}, proposal.after if after is None else after
-        )
+        seen = proposal.after if after is None else after
+        made = (basis, proposal.labels, proposal.points)
+        corrections.log.append_clustering(*made, seen, corrections.who)
+        corrections.refresh()
 
 
 def regrouped(

@@ -93,9 +93,9 @@ class RunNotes:
         return noted == self.prints[stage] and all((self.folder / f).is_file() for f in files)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[dict[str, Any]]:
-        """Note how long a stage took, and that it is done."""
-        began = time.perf_counter()
+    def stage(self, name: str, began: float | None = None) -> Iterator[dict[str, Any]]:
+        """Note how long a stage took, since it began if not now, and that it is done."""
+        began = time.perf_counter() if began is None else began
         for later in list(self.prints)[list(self.prints).index(name) :]:
             self.value["stages"].pop(later, None)
         self.write()  # before a file of theirs is touched: nobody may take it for theirs again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
@@ -131,7 +132,7 @@ def _watched(
     if notes.done("watch", TRACKS):
         with suppress(InputError):  # damaged since: made again
             tracks = read_tracks(path)
-            Parts(notes.folder / PARTS, notes.folder / FACES).clear()  # killed before it did
+            Parts(notes.folder / PARTS).clear()  # killed before it did
             return tracks
     describer = networks.describer(settings.describer, settings.device, progress)
     if model.describer not in ("", describer.name):  # now, and not after an hour of watching
@@ -139,14 +140,15 @@ def _watched(
             f"this model takes features of {model.describer}, and the describer is {describer.name}"
         )
     given = None if settings.tracks is None else GivenBoxes(read_given(settings.tracks), video)
-    with notes.stage("watch") as note:
-        parts = _parts(notes)
-        resumed = parts.end
-        if parts.place is not None:
-            detector = networks.detector(progress)
-            _watch_into(parts, video, detector, describer, settings.watching, given, progress)
-        tracks = parts.join(printable(video.path.name), describer.name)
+    began, parts = time.perf_counter(), _parts(notes)
+    resumed = parts.end
+    if parts.place is not None:
+        detector = networks.detector(progress)
+        _watch_into(parts, video, detector, describer, settings.watching, given, progress)
+    tracks = parts.join(printable(video.path.name), describer.name)
+    with notes.stage("watch", began) as note:  # up to here, an earlier scan is as it was
         write_tracks(path, tracks)
+        parts.publish(notes.folder / FACES)
         note["resumed_at"] = resumed
         notes.value["counts"] |= {
             "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
@@ -184,14 +186,14 @@ def _watch_into(
 
 def _parts(notes: RunNotes) -> Parts:
     """Take up the parts of a run that was cut off, if it had the settings of now."""
-    folder, faces = notes.folder / PARTS, notes.folder / FACES
+    folder = notes.folder / PARTS
     mark = folder / "settings.json"
     if read_json(mark).get("watch") != notes.prints["watch"]:
-        for old in [*folder.glob("*.npz"), *faces.glob("*.jpg"), *faces.glob(".*.part")]:
-            old.unlink()
+        if folder.exists():
+            shutil.rmtree(folder)
         with replacing(mark) as partial:
             partial.write_text(json.dumps({"watch": notes.prints["watch"]}), "utf-8")
-    return Parts.resume(folder, faces)
+    return Parts.resume(folder)
 
 
 def _group(

@@ -41,9 +41,7 @@ class Parts:
     Attributes
     ----------
     folder : Path
-        Where the parts are.
-    faces : Path
-        Where the pictures of faces are: ``<track>_<k>.jpg``, the best first.
+        Where the parts are, and in ``faces`` the pictures: ``<track>_<k>.jpg``, the best first.
     place : Place or None
         Where the next shot begins; None if there is none.
     tracks, shots, looks, damaged : int
@@ -53,7 +51,6 @@ class Parts:
     """
 
     folder: Path
-    faces: Path
     place: Place | None = field(default_factory=Place)
     tracks: int = 0
     shots: int = 0
@@ -62,14 +59,21 @@ class Parts:
     end: float = 0.0
     _count: int = 0  # parts written; what is in them is read when all are put together
 
+    @property
+    def faces(self) -> Path:
+        """Where the pictures are until :meth:`publish`."""
+        return self.folder / "faces"
+
     @classmethod
-    def resume(cls, folder: Path, faces: Path) -> Parts:
+    def resume(cls, folder: Path) -> Parts:
         """Take up what is there; a part that cannot be read ends it, and the rest is done again."""
-        found = cls(folder, faces)
+        found = cls(folder)
         while True:
             try:
                 place, totals = _about(found._read(found._count))
             except (ValueError, KeyError, TypeError):
+                if found.place is not None and not found.faces.is_dir():  # published, or lost
+                    found = cls(folder)
                 for later in folder.glob("*.npz"):
                     if later.stem >= found._path(found._count).stem:
                         later.unlink()
@@ -83,6 +87,7 @@ class Parts:
         """Write some shots, and how many packets were damaged in them."""
         tracks = [track for shot in shots for track in shot.tracks]
         names = range(self.tracks, self.tracks + len(tracks))
+        self.faces.mkdir(parents=True, exist_ok=True)
         for name, track in zip(names, tracks, strict=True):
             _write_pictures(self.faces, track_id(name), track.pictures)
         self.tracks += len(tracks)
@@ -120,6 +125,16 @@ class Parts:
 
     def _read(self, number: int) -> dict[str, NDArray[Any]]:
         return _whole(load_arrays(self._path(number)))
+
+    def publish(self, faces: Path) -> None:
+        """Put the pictures where they are looked for, in place of an earlier scan's."""
+        if not self.faces.is_dir():  # a run that was killed since did so
+            return
+        for left in self.faces.glob(".*.part"):
+            left.unlink()
+        if faces.exists():
+            shutil.rmtree(faces)
+        self.faces.rename(faces)
 
     def clear(self) -> None:
         """Remove the parts: all is in one file by now."""

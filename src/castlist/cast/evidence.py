@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from castlist.cast.balls import Balls
+from castlist.cast.waivers import not_waived
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
@@ -106,6 +107,10 @@ class Groups:
         large = np.bincount(place, facts.large[rows]) / sizes
         return cls(means[0], means[1], sizes, faces, large, seen)
 
+    def some(self, which: slice) -> Groups:
+        """Return some of them."""
+        return Groups(*(getattr(self, column.name)[which] for column in fields(self)))
+
 
 def between(a: Groups, b: Groups, shared: Rows) -> Floats:
     """Return what speaks for every one of some groups and of others being one person.
@@ -198,10 +203,8 @@ def shared_frames(
 
     ``a`` and ``b`` are the places of all tracks in the groups of each side.
     """
-    if waived:
-        overlaps = np.array([p for p in overlaps.tolist() if tuple(p) not in waived], np.int64)
     counts = np.zeros((int(a.max()) + 1, int(b.max()) + 1), np.int64)
-    one, other = overlaps.reshape(-1, 2).T
+    one, other = not_waived(overlaps, waived).T
     for i, j in ((one, other), (other, one)):
         known = (a[i] >= 0) & (b[j] >= 0)
         np.add.at(counts, (a[i[known]], b[j[known]]), 1)

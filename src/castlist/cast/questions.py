@@ -17,6 +17,7 @@ Pair = tuple[Rows, Rows]
 
 #: Tracks of a strip.
 SHOWN = 6
+_BLOCK = 256  # characters compared with all others at once, so that memory stays small
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,14 @@ def questions(
         return []
     place = np.full(len(face), -1)
     place[face] = code
-    members = [np.flatnonzero(place == k) for k in range(len(numbers))]
+    ordered = np.flatnonzero(face)[np.argsort(code, kind="stable")]
+    members = np.split(ordered, np.cumsum(np.bincount(code))[:-1])
     everybody = Groups.of(points, facts, place)
     shared = shared_frames(place, place, facts.overlaps, state.waived)
-    likely = likely_between(between(everybody, everybody, shared))
+    likely = np.empty(shared.shape)
+    for start in range(0, len(numbers), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        likely[block] = likely_between(between(everybody.some(block), everybody, shared[block]))
     # Who two names were given to is not asked about: they are two people. Who has one name in two
     # videos is: it was given to both.
     names = np.array([state.names.get(number, "") for number in numbers.tolist()], np.str_)

@@ -13,6 +13,7 @@ from castlist.cast.balls import Balls
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.replay import State
+from castlist.cast.waivers import not_waived
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
 from castlist.errors import InputError
@@ -158,7 +159,7 @@ def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
         for number in np.unique(owner[rows]).tolist():
             own = rows[owner[rows] == number].tolist()
             must += pairwise(own)
-    apart = [(i, j) for i, j in overlaps.tolist() if (i, j) not in state.waived]
+    apart: list[tuple[int, int]] = []
     for a, b in state.two_people():
         apart += product(a[:_WITNESSES].tolist(), b[:_WITNESSES].tolist())
     named = [number for number, name in sorted(state.names.items()) if name]
@@ -167,8 +168,9 @@ def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
             apart += product(
                 state.members(one)[:_WITNESSES].tolist(), state.members(other)[:_WITNESSES].tolist()
             )
-    cannot = [(i, j) for i, j in apart if owner[i] != owner[j] and face[i] and face[j]]
-    return _pairs(must), _pairs(cannot)
+    cannot = np.concatenate([not_waived(overlaps, state.waived), _pairs(apart)])
+    i, j = cannot.T
+    return _pairs(must), np.unique(cannot[(owner[i] != owner[j]) & face[i] & face[j]], axis=0)
 
 
 def _pairs(pairs: list[tuple[int, int]]) -> Rows:

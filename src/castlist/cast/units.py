@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from castlist.cast.balls import Balls
 from castlist.cast.conflicts import Conflict
 from castlist.cast.corrections import Corrections
+from castlist.cast.waivers import not_waived
 from castlist.cluster.linkage import Linkage, complete_linkage
 
 Rows = NDArray[np.int64]
@@ -73,12 +74,12 @@ def units_of(casts: Sequence[Corrections], points: Sequence[NDArray[np.float32]]
         unit = code + count
         names += [state.names.get(number, "") for number in numbers.tolist()]
         video += [film] * len(numbers)
-        apart = [(i, j) for i, j in cast.overlaps.tolist() if (i, j) not in state.waived]
-        apart += [(int(a[0]), int(b[0])) for a, b in state.two_people()]
-        if apart:
-            pairs = unit[np.array([p for p in apart if not state.not_face[list(p)].any()], int)]
-            pairs = pairs.reshape(-1, 2)
-            cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
+        said = [(int(a[0]), int(b[0])) for a, b in state.two_people()]
+        apart = np.concatenate(
+            [not_waived(cast.overlaps, state.waived), np.array(said, np.int64).reshape(-1, 2)]
+        )
+        pairs = unit[apart[~state.not_face[apart].any(axis=1)]]
+        cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
         of_track.append(unit)
         faces.append(~state.not_face)
         count += len(numbers)

@@ -32,6 +32,15 @@ class SharedFrame(InputError):
         )
 
 
+def not_waived(pairs: Rows, waived: set[tuple[int, int]]) -> Rows:
+    """Return those of some pairs of tracks, each with its lower first, that nobody waived."""
+    if not waived or not len(pairs):
+        return pairs
+    known = np.array(sorted(waived), np.int64)
+    width = int(max(pairs.max(), known.max())) + 1
+    return pairs[~np.isin(pairs @ [width, 1], known @ [width, 1])]
+
+
 def pairs_between(
     groups: list[Rows], overlaps: Rows, waived: set[tuple[int, int]]
 ) -> list[tuple[int, int]]:
@@ -40,8 +49,8 @@ def pairs_between(
     for i, rows in enumerate(groups):
         group[rows[rows < len(group)]] = i
     a, b = group[overlaps].T
-    pairs = overlaps[(a >= 0) & (b >= 0) & (a != b)].tolist()
-    return [(i, j) for i, j in pairs if (i, j) not in waived]
+    pairs = not_waived(overlaps[(a >= 0) & (b >= 0) & (a != b)], waived)
+    return [(i, j) for i, j in pairs.tolist()]
 
 
 def refusal(tracks: TrackSet, pairs: list[tuple[int, int]]) -> SharedFrame:

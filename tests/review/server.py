@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -18,12 +19,17 @@ _OPENER = build_opener(ProxyHandler({}))
 class Server:
     """A running server; use it as a context."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str | Path, stderr: IO[bytes] | None = None) -> None:
         self.folder = folder
+        self.options = options
+        self.stderr = stderr
 
     def __enter__(self) -> Server:
         words = [sys.executable, "-m", "castlist", "review", str(self.folder), "--no-browser"]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        words += map(str, self.options)
+        self.process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=self.stderr, text=True
+        )
         self.address = self.process.stdout.readline().strip()
         parts = urlsplit(self.address)
         self.base = f"http://{parts.netloc}"

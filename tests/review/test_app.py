@@ -137,6 +137,21 @@ def test_the_video_comes_in_parts(server, home):
 # What it is told
 
 
+def test_a_paused_video_does_not_keep_it_from_ending(home, tmp_path):
+    film = tmp_path / "film.mp4"
+    with film.open("wb") as file:
+        file.truncate(1 << 30)  # more than any buffer takes
+    told = tmp_path / "told"
+    with told.open("wb") as stderr, Server(home, "--video", film, stderr=stderr) as server:
+        port = int(server.base.rpartition(":")[2])
+        paused = HTTPConnection("127.0.0.1", port, timeout=30)
+        paused.request("GET", "/video/0", headers={"X-Castlist-Token": server.token})
+        assert paused.getresponse().read(10) == bytes(10)
+    paused.close()
+    assert server.process.returncode == 130
+    assert told.read_text() == ""
+
+
 def test_what_is_said_is_done_and_kept(server, home):
     assert server.act(kind="name", characters=[1], name="<b>Anna & Co</b>")[0] == 200
     assert server.act(kind="merge", characters=[1, 3])[0] == 200

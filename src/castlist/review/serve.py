@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 import webbrowser
@@ -18,6 +19,16 @@ from castlist.review.app import make_app
 from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
+#: Seconds for what is being answered when asked to end: a paused video would be read for ever.
+_PATIENCE = 3
+
+
+class _Server(uvicorn.Server):
+    """A server that, asked to end, cuts off what is not answered soon, without a word of it."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 def _warm(corrections: Corrections) -> None:
@@ -65,8 +76,11 @@ def serve(
     tell(address)
     if browser:
         Timer(0.5, webbrowser.open, [address]).start()
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=_PATIENCE,
+    )  # fmt: skip
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config).run(sockets=[listening])
     finally:
         corrections.close()

@@ -35,7 +35,8 @@ _FORGED = 0.5  # share of inputs that are whole files that lie
 
 
 #: What castlist stands on: loaded first, so that only castlist itself is watched for new paths.
-_BELOW = ("torch", "scipy.io", "pyarrow.parquet", "cv2", "av", "numba", "sklearn", "matplotlib")
+_BELOW = ("torch", "scipy.io", "pyarrow.parquet", "cv2", "av", "numba", "sklearn", "matplotlib",
+          "onnx", "onnxruntime")  # fmt: skip
 
 
 def watched(

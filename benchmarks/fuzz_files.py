@@ -227,3 +227,22 @@ def parts(home: Path) -> list[Path]:
     for k in range(2):
         parts.add([WatchedShot([track], Place(1.0 + k, 25, 1), 0.9, 5)])
     return sorted((home / "parts").glob("*.npz"))
+
+
+def describer(home: Path) -> list[Path]:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = numpy_helper.from_array(np.eye(3, 4, dtype=np.float32), "weight")
+    graph = helper.make_graph(
+        [helper.make_node("GlobalAveragePool", ["face"], ["mean"]),
+         helper.make_node("Flatten", ["mean"], ["flat"]),
+         helper.make_node("MatMul", ["flat", "weight"], ["feature"])],
+        "mean",
+        [helper.make_tensor_value_info("face", TensorProto.FLOAT, ["n", 3, 112, 112])],
+        [helper.make_tensor_value_info("feature", TensorProto.FLOAT, ["n", 4])],
+        [weight],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, home / "describer.onnx")
+    return [home / "describer.onnx"]

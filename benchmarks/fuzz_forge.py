@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from fuzz_damage import damaged_json, deep_json, near, odd, odd_array
 from fuzz_log import database
 from fuzz_media import picture, video
-from fuzz_weights import array, arrays, checkpoint, safetensors
+from fuzz_weights import array, arrays, checkpoint, network, safetensors
 from scipy.io import savemat
 
 Forge = Callable[[bytes, Random], bytes]
@@ -206,7 +206,7 @@ def notes(seed: bytes, rng: Random) -> bytes:
 FORGES: dict[str, Forge] = {
     ".parquet": parquet, ".ids": ids, ".mat": mat, ".npy": array, ".npz": arrays, ".json": notes,
     ".safetensors": safetensors, ".tar": checkpoint, ".pth": checkpoint, ".toml": toml,
-    ".txt": mot, ".xml": cvat, ".db": database,
+    ".txt": mot, ".xml": cvat, ".db": database, ".onnx": network,
     **dict.fromkeys((".png", ".jpg", ".bmp", ".webp"), picture),
     **dict.fromkeys((".mp4", ".mkv", ".avi", ".ts", ".mpg", ".m4v"), video),
 }  # fmt: skip

@@ -26,6 +26,7 @@ from castlist.cast.joined import BALLS
 from castlist.io.read import read_given
 from castlist.learn.run import Run
 from castlist.scanning.notes import read_json
+from castlist.video.describe import OnnxFace
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
 from castlist.video.images import face_in
@@ -90,6 +91,11 @@ def _detector() -> Any:
     return open_detector()
 
 
+def _read_onnx(_: Path, path: Path) -> object:
+    face = np.zeros((112, 112, 3), np.uint8)
+    return OnnxFace(path).describe([face, face])
+
+
 def _read_video(_: Path, path: Path) -> None:
     with open_video(path) as video:
         for look in sampled(video, 5.0, Place(), ()):
@@ -115,6 +121,7 @@ READERS = {
     "vggface2": Reader(
         files.vggface2, lambda _, path: load_vggface2(path, "SE-ResNet50-256"), False
     ),
+    "onnx": Reader(files.describer, _read_onnx),
     "plan": Reader(files.plan, lambda _, path: read_plan(path).quick()),
     "mot": Reader(files.mot, lambda _, path: _use(read_given(path).tracks)),
     "cvat": Reader(files.cvat, lambda _, path: _use(read_given(path).tracks)),

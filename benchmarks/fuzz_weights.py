@@ -88,3 +88,44 @@ def arrays(seed: bytes, rng: Random) -> bytes:
     """Write an archive of arrays, one of them odd."""
     with np.load(io.BytesIO(seed), allow_pickle=False) as file:
         return npz({name: file[name] for name in file.files}, rng)
+
+
+def network(seed: bytes, rng: Random) -> bytes:
+    """Change an ONNX file: shapes, types, operators, weights that claim much or lie elsewhere."""
+    import onnx
+
+    model = onnx.load_from_string(seed)
+    graph = model.graph
+    for _ in range(rng.randint(1, 3)):
+        way = rng.randrange(6)
+        node, weight = rng.choice(list(graph.node)), rng.choice(list(graph.initializer))
+        if way == 0:
+            value = rng.choice([*graph.input, *graph.output]).type.tensor_type
+            value.elem_type = rng.randint(0, 25)
+            for size in value.shape.dim:
+                if rng.random() < 0.3:
+                    size.dim_value = _int64(rng)
+        elif way == 1:
+            node.op_type = rng.choice(
+                ("Reshape", "ConstantOfShape", "Tile", "Log", "Pad", "x" * 99)
+            )
+        elif way == 2:
+            names = [*node.input, *node.output, "", "none"]
+            node.input[rng.randrange(len(node.input))] = rng.choice(names)
+        elif way == 3:
+            weight.dims[:] = [_int64(rng) for _ in range(rng.randint(0, 4))]
+        elif way == 4:
+            weight.data_location = 1
+            where = rng.choice(
+                ("../../../etc/passwd", "/dev/zero", "/etc/passwd", "describer.onnx")
+            )
+            for key, text in (("location", where), ("offset", "0"), ("length", str(_int64(rng)))):
+                weight.external_data.add(key=key, value=text)
+        else:
+            weight.raw_data = rng.randbytes(rng.choice((0, 1, len(weight.raw_data), 10**5)))
+    data: bytes = model.SerializeToString()
+    return damaged_bytes(data, rng) if rng.random() < 0.3 else data
+
+
+def _int64(rng: Random) -> int:
+    return rng.choice([claim for claim in CLAIMS if abs(claim) < 2**63] + [-1, 0, 1, 7])

@@ -12,11 +12,11 @@ RNG = np.random.default_rng(0)
 FACES = [RNG.integers(0, 255, (112, 112, 3), np.uint8) for _ in range(5)]
 
 
-def write_model(path, batch, side=112):
+def write_model(path, batch, side=112, *more):
     """A describer that averages each channel: RGB, (x − 127.5) / 127.5."""
     graph = helper.make_graph(
         [helper.make_node("GlobalAveragePool", ["face"], ["mean"]),
-         helper.make_node("Flatten", ["mean"], ["feature"])],
+         helper.make_node("Flatten", ["mean"], ["feature" if not more else "flat"]), *more],
         "mean",
         [helper.make_tensor_value_info("face", TensorProto.FLOAT, [batch, 3, side, side])],
         [helper.make_tensor_value_info("feature", TensorProto.FLOAT, [batch, 3])],
@@ -45,6 +45,15 @@ def test_what_is_no_describer_is_said_to_be_none(tmp_path):
         OnnxFace(tmp_path / "text.onnx")
     with pytest.raises(InputError, match="no such file"):
         open_describer(str(tmp_path / "none.onnx"))
+    for batch in (0, 10**9):
+        with pytest.raises(InputError, match="not \\(batch, 3, 112, 112\\)"):
+            OnnxFace(write_model(tmp_path / "batch.onnx", batch))
+    log = helper.make_node("Log", ["flat"], ["feature"])  # of what is 0 or less
+    with pytest.raises(InputError, match="features that are no numbers"):
+        OnnxFace(write_model(tmp_path / "log.onnx", 1, 112, log))
+    missing = helper.make_node("Reshape", ["flat", "flat"], ["feature"])
+    with pytest.raises(InputError, match="not an ONNX model that runs here"):
+        OnnxFace(write_model(tmp_path / "reshape.onnx", 1, 112, missing))
     with pytest.raises(InputError, match="no describer 'resnet'; there are sface-int8"):
         open_describer("resnet")
     with pytest.raises(InputError, match="no such"):

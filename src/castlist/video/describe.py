@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ DEFAULT_DESCRIBER = DEFAULTS[1]
 #: Weights that are SFace, for which castlist comes with a model.
 SFACE = ("sface-int8", "sface")
 _VGGFACE2 = ("SE-ResNet50-256", "ResNet50")
-_BATCH = 16
+_BATCH, _LARGEST_BATCH = 16, 1024
 
 
 class Describer(Protocol):
@@ -82,39 +83,51 @@ class OnnxFace(_Aligned):
                 "pip install 'castlist[onnx]'"
             ) from error
         self.name = name or Path(path).stem
+        self._path = path
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # what goes wrong is raised; its log is for its makers
         providers = ["CUDAExecutionProvider"] * (device == "cuda") + ["CPUExecutionProvider"]
-        try:
+        with self._running():
             self._session: Any = onnxruntime.InferenceSession(
                 str(path), options, providers=providers
             )
-        except Exception as error:  # onnxruntime's own exceptions share no base but this
-            why = first_line(error)
-            raise InputError(f"{path}: not an ONNX model that runs here ({why})") from error
-        shape = self._session.get_inputs()[0].shape
-        if len(shape) != 4 or list(shape[1:]) != [3, ALIGNED_SIDE, ALIGNED_SIDE]:
+            taken = self._session.get_inputs()[0]
+            shape = list(taken.shape)
+        self._input = taken.name
+        self._fixed = bool(shape) and isinstance(shape[0], int)
+        self._batch = shape[0] if self._fixed else _BATCH
+        side = ALIGNED_SIDE
+        if shape[1:] != [3, side, side] or not 0 < self._batch <= _LARGEST_BATCH:
             raise InputError(
-                f"{path}: takes input of shape {shape}, not (batch, 3, 112, 112): "
+                f"{path}: takes input of shape {shape}, not (batch, 3, {side}, {side}): "
                 "is it a face describer of the ArcFace kind?"
             )
-        self._fixed = isinstance(shape[0], int)
-        self._batch = shape[0] if self._fixed else _BATCH
-        self._input = self._session.get_inputs()[0].name
-        blank = np.zeros((self._batch, 3, ALIGNED_SIDE, ALIGNED_SIDE), np.float32)
+        blank = np.zeros((self._batch, 3, side, side), np.float32)
         try:
             found = self._run(blank)
-        except Exception:  # it says any number of faces will do, and means one
+        except InputError:  # it says any number of faces will do, and means one
             self._batch = 1
             found = self._run(blank[:1])
-        if found.ndim != 2 or len(found) != self._batch:
+        if found.ndim != 2 or len(found) != self._batch or not found.shape[1]:
             raise InputError(f"{path}: gives output of shape {found.shape}, not one row a face")
         self._dim = found.shape[1]
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Say in our words what onnxruntime cannot do: its own exceptions share no base."""
+        try:
+            yield
+        except Exception as error:
+            why = first_line(error)
+            raise InputError(f"{self._path}: not an ONNX model that runs here ({why})") from error
 
     def _run(self, blob: NDArray[np.float32]) -> NDArray[np.float32]:
         short = self._batch - len(blob) if self._fixed else 0
         padded = np.concatenate([blob, np.zeros((short, *blob.shape[1:]), np.float32)])
-        found = np.asarray(self._session.run(None, {self._input: padded})[0], np.float32)
+        with self._running():
+            found = np.asarray(self._session.run(None, {self._input: padded})[0], np.float32)
+        if not np.isfinite(found).all():
+            raise InputError(f"{self._path}: gives features that are no numbers")
         return found[: len(found) - short]
 
     def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:

@@ -206,6 +206,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=20)
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if unknown := set(given.commands) - {*CASES, "review"}:
+        parser.error(f"no such command: {', '.join(sorted(unknown))}")
     if given.inside:
         sys.exit(bool(inside(given.inside, given.commands, given.sizes)))
     with tempfile.TemporaryDirectory() as place:

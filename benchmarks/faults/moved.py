@@ -169,6 +169,8 @@ def main() -> None:
     parser.add_argument("--only", choices=["removed", "videos", "clock"])
     parser.add_argument("commands", nargs="*", default=list(CASES))
     given = parser.parse_args()
+    if unknown := set(given.commands) - set(CASES):
+        parser.error(f"no such command: {', '.join(sorted(unknown))}")
     bad = 0
     with tempfile.TemporaryDirectory() as place:
         template, home = Path(place) / "template", Path(place) / "home"

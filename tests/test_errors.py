@@ -10,6 +10,7 @@ from castlist.errors import InputError, first_line
     [
         (ValueError("bad magic\nand a page of details"), "ValueError: bad magic"),
         (OSError(), "OSError"),
+        (ValueError("x" * 10**6), f"ValueError: {'x' * 300} …"),
         (InputError("x.parquet: no such file"), "x.parquet: no such file"),
     ],
 )

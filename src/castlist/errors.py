@@ -15,9 +15,13 @@ class CollapseWarning(UserWarning):
     """Training is heading for the paper's degenerate solution: one point, radius 0 (sec. 4)."""
 
 
+_LONGEST = 300  # characters of a library's message: some quote the whole value
+
+
 def first_line(error: BaseException) -> str:
     """Say in one line what went wrong: how the message begins, and a library's kind of error."""
     lines = str(error).strip().splitlines() or [""]
     if isinstance(error, CastlistError):
         return lines[0]
-    return f"{type(error).__name__}: {lines[0]}".removesuffix(": ")
+    line = lines[0] if len(lines[0]) <= _LONGEST else f"{lines[0][:_LONGEST]} …"
+    return f"{type(error).__name__}: {line}".removesuffix(": ")

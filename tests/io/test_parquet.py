@@ -209,6 +209,24 @@ def test_columns_of_a_strange_type_are_refused(tmp_path, name):
         read_tracks(path)
 
 
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    names = ["track", "shot", "shot"]
+    table = pa.Table.from_arrays([pa.array(["a", "b"]), pa.array([0, 1]), pa.nulls(2)], names)
+    pq.write_table(table, tmp_path / "bad.parquet")
+    with pytest.raises(InputError, match="bad.parquet: more than one column 'shot'"):
+        read_tracks(tmp_path / "bad.parquet")
+
+
+@pytest.mark.parametrize("name", ["x", "h", "track", "identity"])
+def test_text_that_is_none_is_refused_in_short(tmp_path, name):
+    none = pa.array([b"\xff" * 100_000] * 3).view(pa.string())
+    sides = dict.fromkeys("xywh", [1.0, 2, 3])
+    path = write_table(tmp_path / "bad.parquet", **{**sides, name: none})
+    with pytest.raises(InputError, match=r"bad.parquet: ") as caught:
+        read_tracks(path)
+    assert len(str(caught.value)) < 1000
+
+
 def test_a_folder_of_many_files_needs_few_open_at_once(tmp_path):
     resource = pytest.importorskip("resource")
     for i in range(80):

@@ -143,6 +143,9 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
     schema = file.schema_arrow
     if missing := [name for name in _COLUMNS[:1] if name not in schema.names]:
         raise InputError(f"{path}: no column {missing[0]!r}; castlist writes {', '.join(_COLUMNS)}")
+    for name in (*_COLUMNS, "feature"):
+        if schema.names.count(name) > 1:
+            raise InputError(f"{path}: more than one column {name!r}; leave one")
     _require_size(path, file)
     dim = 0
     dtype: np.dtype[np.floating] = np.dtype(np.float32)
@@ -251,11 +254,11 @@ def _to_tracks(
         if name == "identity":
             values = values.cast(pa.string()).fill_null("")
         if values.null_count:
-            raise InputError(f"{path}: column {name!r} has missing values")
+            raise InputError(f"column {name!r} has missing values")
         return np.asarray(values.to_numpy())
 
-    sides = [side for side in map(column, "xywh") if side is not None]
     try:
+        sides = [side for side in map(column, "xywh") if side is not None]
         return TrackSet.from_faces(
             column("track"),
             feature=features,

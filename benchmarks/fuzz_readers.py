@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,8 +25,11 @@ from castlist import (
 from castlist.cast.balls import Balls
 from castlist.cast.folder import RUN
 from castlist.cast.joined import BALLS
+from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
 from castlist.learn.run import Run
+from castlist.report.folder import report_folder
+from castlist.review.views import cast_view, character_view, history_view, questions_view
 from castlist.scanning.notes import read_json
 from castlist.video.describe import OnnxFace
 from castlist.video.detect import open_detector
@@ -71,10 +76,21 @@ def _read_cast(home: Path, path: Path) -> None:
     folder = home / "all" if (home / "all").is_dir() else home
     read_json(folder / RUN)
     with closing(Corrections(folder)) as found:
-        found.cast.labels()
-        str([(event.who, event.body) for event in found.log.events()])
+        _show(found)
     if path.name == BALLS:
         Balls.load(path).homes(np.eye(128, dtype=np.float32)[:1], 0.3)
+
+
+def _show(found: Corrections) -> None:
+    """Do with a cast what people do: look at its pages, and take it elsewhere."""
+    found.cast.labels()
+    views = [cast_view(found), questions_view(found, [], 5), history_view(found)]
+    views += [character_view(found, one.number) for one in found.cast.characters[:2]]
+    json.dumps(views, allow_nan=False).encode()
+    report_folder(found)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as out:
+        for to in FORMATS:
+            export_cast(found, to, out)
 
 
 def _read_parts(home: Path, path: Path) -> None:

@@ -151,3 +151,9 @@ def test_values_beyond_float32_are_refused():
 def test_numbers_that_are_none(column):
     with pytest.raises(InputError, match="no number, or too large"):
         TrackSet.from_faces(["a", "a"], **column)
+
+
+@pytest.mark.parametrize("values", [["1", "2"], np.array([0, 10**15], "M8[us]"), [1, None]])
+def test_columns_that_are_no_numbers(values):
+    with pytest.raises(InputError, match="time must be numbers, not"):
+        TrackSet.from_faces(["a", "a"], time=values)

@@ -294,7 +294,9 @@ def _column(
     if values is None:
         return np.full(shape, default, dtype)
     given = np.asarray(values)
-    if given.size and given.dtype.kind in "fiu":
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{name} must be numbers, not {given.dtype}")
+    if given.size:
         limit = 2**31 if name == "shot" else _MOST
         low, high = np.fmin.reduce(given, axis=None), np.fmax.reduce(given, axis=None)  # not NaN
         whole = np.issubdtype(dtype, np.integer)

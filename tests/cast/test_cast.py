@@ -59,6 +59,11 @@ def test_what_is_saved_is_loaded(film, tmp_path):
     del value["scan"]  # written by an older castlist
     (tmp_path / "cast.json").write_text(json.dumps(value), "utf-8")
     assert load_cast(tmp_path / "cast.json", moved).characters
+    for number in (10**23, 1.5, 0, "1"):
+        value["characters"][0]["number"] = number
+        (tmp_path / "cast.json").write_text(json.dumps(value), "utf-8")
+        with pytest.raises(InputError, match="no number of a character"):
+            load_cast(tmp_path / "cast.json", film)
     (tmp_path / "cast.json").write_text("{")
     with pytest.raises(InputError, match="not a cast"):
         load_cast(tmp_path / "cast.json", film)

@@ -110,3 +110,18 @@ def test_two_videos_are_never_near():
     other = dataclasses.replace(made_video(people=1, prefix="x"), videos=("other.mp4",))
     stretch = Facts.of(TrackSet.join([one, other])).stretch
     assert stretch[len(one) :].min() > stretch[: len(one)].max() + 1
+
+
+def test_stretches_that_are_neighbours_stay_so_however_long_it_is():
+    rng = np.random.default_rng(0)
+    video = np.sort(rng.integers(0, 4, 200))
+    begins = np.where(rng.random(200) < 0.9, rng.uniform(0, 3000, 200), 2.0**39)
+    one = TrackSet.from_faces(np.arange(200).astype(str), feature=np.ones((200, 2)), time=begins)
+    known = Facts.of(dataclasses.replace(one, video=video, videos=tuple("abcd")))
+    far = np.abs(np.subtract.outer(np.floor(begins / 30), np.floor(begins / 30)))
+    same = video[:, None] == video
+    apart = np.abs(np.subtract.outer(known.stretch, known.stretch))
+    assert ((apart == 0) == (same & (far == 0))).all()
+    assert ((apart == 1) == (same & (far == 1))).all()
+    assert known.stretch.min() == 0
+    assert known.stretch.max() < 400

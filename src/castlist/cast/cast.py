@@ -218,7 +218,7 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
             )
         characters = tuple(
             Character(
-                int(one["number"]), str(one["name"]), bool(one["background"]),
+                _number(one["number"]), str(one["name"]), bool(one["background"]),
                 np.array([place[name] for name in one["tracks"]], np.int64),
                 float(one["seconds"]), float(one["sure"]),
             )
@@ -229,3 +229,9 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a cast of these tracks ({error})") from error
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or not 0 < value < 2**31:
+        raise ValueError(f"{str(value)[:20]!r} is no number of a character")
+    return value

@@ -63,11 +63,10 @@ class Facts:
         first = tracks.offsets[:-1]
         wide = np.add.reduceat(np.nan_to_num(tracks.box[:, 2]), first) / tracks.face_counts
         large = np.log(np.maximum(wide, 1.0))
-        stretch = np.floor(np.nan_to_num(tracks.time[first]) / _STRETCH).astype(np.int64)
-        stretch += tracks.video * (int(stretch.max()) + 2)
+        stretch = np.floor(np.nan_to_num(tracks.time[first]) / _STRETCH)
         return cls(
             np.asarray(looks, np.float32), tracks.overlaps(), tracks.face_counts.astype(float),
-            large - np.median(large), stretch,
+            large - np.median(large), _numbered(tracks.video, stretch),
         )  # fmt: skip
 
 
@@ -209,6 +208,20 @@ def shared_frames(
         known = (a[i] >= 0) & (b[j] >= 0)
         np.add.at(counts, (a[i[known]], b[j[known]]), 1)
     return counts
+
+
+def _numbered(video: NDArray[np.integer], stretch: Floats) -> Rows:
+    """Number the stretches of time in which tracks begin, without those in which none does.
+
+    Neighbours have neighbouring numbers, and nobody else has: there is a gap of one number, however
+    long the time between, or the series, is.
+    """
+    order = np.lexsort((stretch, video))
+    same = np.diff(video[order]) == 0
+    steps = np.where(same, np.minimum(np.diff(stretch[order]), 2), 2)
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.concatenate([[0], np.cumsum(steps)])
+    return numbers
 
 
 def _around(seen: Floats) -> Floats:

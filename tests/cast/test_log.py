@@ -33,14 +33,14 @@ def test_what_is_said_is_there_for_others(tmp_path):
 
 def test_who_has_not_seen_the_last_event_is_told(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
-    first.append("undo", {}, 0)
+    first.append("undo", {"event": 1}, 0)
     with pytest.raises(ChangedMeanwhile, match="somebody else"):
-        second.append("undo", {}, 0)
+        second.append("undo", {"event": 1}, 0)
     assert first.last == 1
 
 
 def test_nothing_said_can_be_changed_or_removed(tmp_path):
-    Log(tmp_path / "c.db").append("undo", {}, 0)
+    Log(tmp_path / "c.db").append("undo", {"event": 1}, 0)
     with sqlite3.connect(tmp_path / "c.db") as db:
         for statement in ("DELETE FROM events", "UPDATE events SET who = 'x'"):
             with pytest.raises(sqlite3.IntegrityError, match="stays"):
@@ -98,7 +98,7 @@ from pathlib import Path
 from castlist.cast.log import Log
 log = Log(Path(sys.argv[1]))
 while True:
-    print(log.append("undo", {}, log.last).number, flush=True)
+    print(log.append("undo", {"event": 1}, log.last).number, flush=True)
 """
 
 
@@ -119,14 +119,14 @@ def test_a_crash_loses_nothing_that_was_taken(tmp_path):
 def test_what_there_was_no_room_for_was_not_said(tmp_path):
     """Nobody sees it, and more can be said when there is room again."""
     log = Log(tmp_path / "c.db")
-    log.append("undo", {}, 0)
+    log.append("undo", {"event": 1}, 0)
     (pages,) = log._db.execute("PRAGMA page_count").fetchone()
     log._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(CastlistError, match="c.db: .*disk is full"):
         log.append("name", {"name": "x" * 100_000}, 1)
     assert log.last == Log(tmp_path / "c.db").last == 1
     log._db.execute("PRAGMA max_page_count = 100000")
-    log.append("redo", {}, 1)
+    log.append("redo", {"event": 1}, 1)
     assert [event.kind for event in Log(tmp_path / "c.db").events()] == ["undo", "redo"]
 
 
@@ -136,20 +136,20 @@ def test_an_empty_file_is_no_log_yet(tmp_path):
     log = Log(tmp_path / "c.db")
     assert (log.last, log.events(), log.anchors()) == (0, [], [])
     assert (tmp_path / "c.db").stat().st_size == 0
-    log.append("undo", {}, 0)
+    log.append("undo", {"event": 1}, 0)
     assert log.last == 1
 
 
 def test_a_log_that_was_removed_takes_nothing(tmp_path):
     log = Log(tmp_path / "c.db")
-    log.append("undo", {}, 0)
+    log.append("undo", {"event": 1}, 0)
     for path in tmp_path.iterdir():
         path.unlink()
     with pytest.raises(CastlistError, match="removed or replaced"):
-        log.append("undo", {}, 1)
-    Log(tmp_path / "c.db").append("redo", {}, 0)  # another's
+        log.append("undo", {"event": 1}, 1)
+    Log(tmp_path / "c.db").append("redo", {"event": 1}, 0)  # another's
     with pytest.raises(CastlistError, match="removed or replaced"):
-        log.append("undo", {}, 1)
+        log.append("undo", {"event": 1}, 1)
     assert Log(tmp_path / "c.db").last == 1
 
 
@@ -165,7 +165,7 @@ CREATE VIEW events AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FR
                "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM anchors; END"],
 )  # fmt: skip
 def test_tables_of_strangers_are_not_read(tmp_path, change):
-    Log(tmp_path / "c.db").append("undo", {}, 0)
+    Log(tmp_path / "c.db").append("undo", {"event": 1}, 0)
     with closing(sqlite3.connect(tmp_path / "c.db")) as db:
         db.executescript(change)
     with pytest.raises(InputError, match="other tables"):
@@ -186,6 +186,8 @@ def test_tables_of_strangers_are_not_read(tmp_path, change):
         ("recluster", {"clustering": "x"}),
         ("forget", {}),
         ("undo", []),
+        ("undo", {}),
+        ("redo", {"event": "1"}),
     ],
 )
 def test_events_that_nobody_can_have_said(tmp_path, kind, body):
@@ -193,6 +195,23 @@ def test_events_that_nobody_can_have_said(tmp_path, kind, body):
     log.anchor("scan", [Anchor("v", "1", ())])
     log.append(kind, body, 0)
     with pytest.raises(InputError, match="a damaged log of corrections .event 1"):
+        log.events()
+
+
+@pytest.mark.parametrize("at", [1e300, float("inf"), -1e12, "now"])
+def test_events_of_no_time(tmp_path, at):
+    log = Log(tmp_path / "c.db")
+    body = '{"event": 1}'
+    log._open().execute("INSERT INTO events VALUES (1, ?, 'me', 'undo', ?)", (at, body))
+    with pytest.raises(InputError, match="an event of no time"):
+        log.events()
+
+
+def test_names_of_half_a_letter(tmp_path):
+    log = Log(tmp_path / "c.db")
+    body = '{"who": [], "name": "\\ud800"}'
+    log._open().execute("INSERT INTO events VALUES (1, 0, 'me', 'name', ?)", (body,))
+    with pytest.raises(InputError, match="a damaged log"):
         log.events()
 
 

@@ -27,10 +27,16 @@ def pickled() -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "{", "9" * 5000, b"\xff"])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, "{", "9" * 5000, b"\xff", r'"\ud800"', rb'"\uDFFF"']
+)
 def test_json_fails_in_one_way(text):
     with pytest.raises(ValueError, match=r"."):
         parse_json(text)
+
+
+def test_json_of_letters_in_two_halves():
+    assert parse_json(r'"\ud83d\ude00"') == "😀"
 
 
 @pytest.mark.parametrize(

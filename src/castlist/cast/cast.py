@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.certainty import certainty
 from castlist.cast.folder import print_of
+from castlist.cast.noted import amount, number_of
 from castlist.cast.replay import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -218,20 +219,14 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
             )
         characters = tuple(
             Character(
-                _number(one["number"]), str(one["name"]), bool(one["background"]),
+                number_of(one["number"]), str(one["name"]), bool(one["background"]),
                 np.array([place[name] for name in one["tracks"]], np.int64),
-                float(one["seconds"]), float(one["sure"]),
+                amount(one["seconds"]), amount(one["sure"]),
             )
             for one in value["characters"]
         )  # fmt: skip
-        return Cast(tracks, characters, float(value["duration"]))
+        return Cast(tracks, characters, amount(value["duration"]))
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a cast of these tracks ({error})") from error
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or not 0 < value < 2**31:
-        raise ValueError(f"{str(value)[:20]!r} is no number of a character")
-    return value

@@ -211,7 +211,7 @@ def shared_frames(
 
 
 def _numbered(video: NDArray[np.integer], stretch: Floats) -> Rows:
-    """Number the stretches of time in which tracks begin, without those in which none does.
+    """Give numbers to the stretches of time in which tracks begin, and to no others.
 
     Neighbours have neighbouring numbers, and nobody else has: there is a gap of one number, however
     long the time between, or the series, is.

@@ -31,6 +31,7 @@ from castlist.cast.folder import (
     Scanned,
     write_points,
 )
+from castlist.cast.noted import amount, check_run, pause_of
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.parquet import write_tracks
@@ -39,18 +40,6 @@ from castlist.io.untrusted import load_array, parse_json
 from castlist.tracks import TrackSet
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
-
-
-def check_run(run: Any) -> dict[str, Any]:
-    """Return what ``run.json`` says, if its parts are of the right kind; else a ValueError."""
-    if not isinstance(run, dict) or not isinstance(run.get("settings"), dict):
-        raise ValueError(f"{RUN} without settings")
-    films = run.get("videos", [run.get("video", {})])
-    if not isinstance(films, list) or not all(isinstance(film, dict) for film in films):
-        raise ValueError(f"{RUN} without videos")
-    for film in films:
-        film["duration"] = float(film.get("duration", 0.0))
-    return run
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -80,9 +69,9 @@ def read_joined(folder: Path) -> Scanned:
         homes = [folder / EPISODES / film["episode"] for film in films]
         labels = [load_array(labels_of(folder, film)) for film in films]
         points = [load_array(home / POINTS) for home in homes]
-        pause = 1 / float(run["settings"]["watching"]["sample_rate"])
-        threshold = float(about["threshold"])
-        duration = sum(float(film["duration"]) for film in films)
+        pause = pause_of(run)
+        threshold = amount(about["threshold"])
+        duration = sum(film["duration"] for film in films)
         tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
         some = [x for x in points if len(x)]
         whole = np.concatenate(some) if some else np.empty((0, 0))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor
 from castlist.cast.database import Database
-from castlist.cast.said import check_faces, check_said
+from castlist.cast.said import check_faces, check_said, check_when
 from castlist.errors import CastlistError, InputError
 from castlist.io.untrusted import parse_json
 
@@ -97,7 +97,7 @@ class Log(Database):
         try:
             body = parse_json(text)
             check_said(kind, body, known)
-            return Event(number, float(at), str(who), kind, body)
+            return Event(number, check_when(at), str(who), kind, body)
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: a damaged log of corrections (event {number}: {error})"

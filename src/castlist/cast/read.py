@@ -8,7 +8,8 @@ import numpy as np
 
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned, digest
-from castlist.cast.joined import check_run, read_joined
+from castlist.cast.joined import read_joined
+from castlist.cast.noted import amount, check_run, pause_of
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
 from castlist.io.untrusted import load_array, parse_json
@@ -30,12 +31,12 @@ def read_scanned(folder: str | Path) -> Scanned:
         points = load_array(folder / POINTS)
         run = check_run(parse_json((folder / RUN).read_text("utf-8")))
         about = parse_json((folder / CAST).read_text("utf-8"))
-        threshold = float(about["threshold"])
+        threshold = amount(about["threshold"])
         # Of the scan that made the cast: run.json may be of another, which was cut off.
-        pause = float(about.get("pause") or 1 / run["settings"]["watching"]["sample_rate"])
+        pause = amount(about.get("pause") or pause_of(run))
         own = about.get("points", now := digest(points.tobytes())) == now
         points = points.astype(np.float32)
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
     if not own or not fits or not np.isfinite(points).all():

@@ -7,6 +7,7 @@ from typing import Any
 
 from castlist.errors import InputError
 
+_LATEST = 2**37  # seconds since 1970: some four thousand years
 _TRACKS, _GROUPS = 1, 2  # a list of remembered tracks, a list of such lists
 #: Event → what it must say, and what it may.
 _SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -20,8 +21,8 @@ _SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"waived": _GROUPS},
     ),
     "recluster": ({"clustering": int}, {}),
-    "undo": ({}, {}),
-    "redo": ({}, {}),
+    "undo": ({"event": int}, {}),
+    "redo": ({"event": int}, {}),
 }
 
 
@@ -45,6 +46,13 @@ def check_said(kind: object, body: Any, known: Collection[int]) -> None:
             raise InputError(f"an event {kind!r} with a strange {key!r}")
     if kind == "answer" and len(body["different"]) != len(body["instead"]):
         raise InputError("an event 'answer' that lacks something")
+
+
+def check_when(at: Any) -> float:
+    """Return when something was said: seconds that a calendar knows."""
+    if type(at) not in (int, float) or not abs(at) < _LATEST:
+        raise InputError("an event of no time")
+    return float(at)
 
 
 def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:

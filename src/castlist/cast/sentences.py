@@ -13,7 +13,8 @@ def sentence(corrections: Corrections, event: Event) -> str:
     characters = _count(len(body.get("who", [])), "character")
     if kind in ("undo", "redo"):
         said = {one.number: one for one, _ in corrections.history}.get(body["event"])
-        what = sentence(corrections, said) if said is not None else f"event {body['event']}"
+        plain = said is not None and said.kind not in ("undo", "redo")  # as castlist writes it
+        what = sentence(corrections, said) if said and plain else f"event {body['event']}"
         return f"{'undid' if kind == 'undo' else 'did again'}: {what}"
     if kind == "name":
         return f"named a character “{body['name']}”" if body["name"] else "took a name away"

@@ -16,9 +16,13 @@ from castlist.errors import InputError, first_line
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
+            # Half a letter can be said so, and be shown and written nowhere.
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    return value
 
 
 def load_array(path: str | Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:

@@ -82,8 +82,8 @@ class RunNotes:
                 **{name: version(name) for name in ("numpy", "torch", "av", "scenedetect-headless",
                                                     "opencv-python-headless")},
             },
-            "stages": before.get("stages", {}),
-            "counts": before.get("counts", {}),
+            "stages": _notes(before, "stages"),
+            "counts": _notes(before, "counts"),
         }  # fmt: skip
         return cls(folder, prints, value, _place(folder))
 
@@ -111,6 +111,15 @@ class RunNotes:
             raise CastlistError(f"{self.folder} was removed meanwhile; scan again")
         with replacing(self.folder / RUN) as partial:
             partial.write_text(json.dumps(self.value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def _notes(before: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return what an earlier run noted, if that is what it looks like."""
+    noted = before.get(what)
+    whole = isinstance(noted, dict)
+    if whole and what == "stages":
+        whole = all(isinstance(stage, dict) for stage in noted.values())
+    return dict(noted) if whole else {}
 
 
 def _place(folder: Path) -> tuple[int, int]:

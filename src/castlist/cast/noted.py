@@ -1,0 +1,63 @@
+"""What may stand in ``run.json`` and ``cast.json``, checked before it is believed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from castlist.cast.folder import RUN
+
+_MOST = 2**40  # seconds, or pixels: no video has so many
+_MOST_CHARACTERS = 2**31
+
+
+def check_run(run: Any) -> dict[str, Any]:
+    """Return what ``run.json`` says, if its parts are of the right kind; else a ValueError."""
+    if not isinstance(run, dict) or not isinstance(run.get("settings"), dict):
+        raise ValueError(f"{RUN} without settings")
+    films = run.get("videos", [run.get("video", {})])
+    if not isinstance(films, list) or not all(isinstance(film, dict) for film in films):
+        raise ValueError(f"{RUN} without videos")
+    for film in films:
+        _check_film(film)
+    for key in ("made", "taken"):
+        if not isinstance(run.get(key, []), list):
+            raise ValueError(f"{RUN} with a strange {key!r}")
+        for value in run.get(key, []):
+            number_of(value)
+    if run.get("first") is not None:
+        number_of(run["first"])
+    return run
+
+
+def pause_of(run: dict[str, Any]) -> float:
+    """Return the seconds between two looks at a video."""
+    return 1 / amount(run["settings"]["watching"]["sample_rate"], least=1e-6)
+
+
+def amount(value: Any, least: float = 0.0) -> float:
+    """Return a number that is one, and not beyond all; else a ValueError."""
+    if type(value) not in (int, float) or not least <= value < _MOST:
+        raise ValueError(f"{str(value)[:20]!r} is no number, too small or too large")
+    return float(value)
+
+
+def number_of(value: Any) -> int:
+    """Return the number of a character; else a ValueError."""
+    if type(value) is not int or not 0 < value < _MOST_CHARACTERS:
+        raise ValueError(f"{str(value)[:20]!r} is no number of a character")
+    return value
+
+
+def _check_film(film: dict[str, Any]) -> None:
+    """Check what is noted of a video: how long, how fast and how large it is, and its names."""
+    film["duration"] = amount(film.get("duration", 0.0))
+    if film.get("rate") is not None:
+        amount(film["rate"])
+    size = film.get("size")
+    if size is not None:
+        if not isinstance(size, list) or len(size) != 2:
+            raise ValueError(f"{RUN} with a strange size of a video")
+        film["size"] = [int(amount(side)) for side in size]
+    for key in ("name", "path", "title", "episode"):
+        if not isinstance(film.get(key, ""), str) or "\0" in film.get(key, ""):
+            raise ValueError(f"{RUN} with a strange {key!r} of a video")

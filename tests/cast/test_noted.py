@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from castlist import InputError
+from castlist.cast.corrections import Corrections
+from castlist.cast.noted import amount, check_run, number_of, pause_of
+from castlist.cast.sentences import sentence
+from tests.cast.folders import made_video, write_folder
+
+RUN = {
+    "settings": {"watching": {"sample_rate": 5}},
+    "video": {"name": "a.mp4", "duration": 60, "rate": 25.0, "size": [640, 360]},
+}
+
+
+def test_what_castlist_notes_is_believed():
+    run = check_run(copy.deepcopy(RUN))
+    assert run["video"] == {**RUN["video"], "duration": 60.0}
+    assert pause_of(run) == pytest.approx(0.2)
+    assert check_run({"settings": {}})["settings"] == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": 5}, {"video": 5}, {"videos": {}}, {"videos": [5]},
+        {"made": 5}, {"made": [{}]}, {"taken": [0]}, {"first": "1"}, {"first": 10**30},
+        {"video": {"duration": float("nan")}}, {"video": {"duration": 1e400}},
+        {"video": {"duration": "60"}}, {"video": {"rate": "abc"}}, {"video": {"rate": True}},
+        {"video": {"size": [1]}}, {"video": {"size": 7}}, {"video": {"size": [1, float("inf")]}},
+        {"video": {"name": 5}}, {"video": {"path": "a\0b"}},
+    ],
+)  # fmt: skip
+def test_what_castlist_cannot_have_noted_is_not(change):
+    with pytest.raises(ValueError, match=r"."):
+        check_run({**copy.deepcopy(RUN), **change})
+
+
+def test_numbers_by_hand():
+    assert (amount(0), amount(2.5), number_of(7)) == (0.0, 2.5, 7)
+    for value in (-1, float("nan"), float("inf"), 10**400, True, None, "1"):
+        with pytest.raises(ValueError, match="no number"):
+            amount(value)
+    for value in (0, -1, 2**31, 1.0, True, None):
+        with pytest.raises(ValueError, match="no number of a character"):
+            number_of(value)
+    with pytest.raises(ValueError, match="no number"):
+        pause_of({"settings": {"watching": {"sample_rate": 0}}})
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("run.json", {"made": [{}]}), ("cast.json", {"threshold": float("inf")}),
+        ("cast.json", {"pause": float("nan")}), ("cast.json", {"duration": 1e300}),
+        ("cast.json", {"threshold": None}),
+    ],
+)  # fmt: skip
+def test_a_folder_that_says_so_is_refused(tmp_path, file, change):
+    folder = write_folder(tmp_path / "x.cast", made_video())
+    path = folder / file
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
+    with pytest.raises(InputError, match=r"x\.cast"):
+        Corrections(folder)
+
+
+def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
+    cast = Corrections(write_folder(tmp_path / "x.cast", made_video()))
+    for number in range(1, 2000):  # each undoes the one before it: castlist never says so
+        cast.log.append("undo", {"event": max(1, number - 1)}, number - 1)
+    cast.refresh()
+    assert sentence(cast, cast.history[-1][0]) == "undid: event 1998"
+    cast.close()

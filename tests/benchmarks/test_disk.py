@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,18 +18,6 @@ def tried(script: str, *words: str) -> list[str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return [line.partition(",")[0] for line in done.stdout.splitlines()]
-
-
-@pytest.fixture(scope="module")
-def own_disk():
-    """Be where a process may mount a disk of its own; in CI that is everywhere."""
-    words = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
-    try:
-        subprocess.run(words, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no disk of our own can be made: {error}")
 
 
 def test_a_full_disk_and_no_permission_harm_nothing(own_disk):

@@ -215,7 +215,10 @@ def test_names_of_half_a_letter(tmp_path):
         log.events()
 
 
-@pytest.mark.parametrize("faces", ["[" * 100_000, "{}", "[[1, 2]]", '[["a", 1, 1, 1, 1]]', "[1]"])
+@pytest.mark.parametrize(
+    "faces",
+    ["[" * 100_000, "{}", "[[1, 2]]", str([[1, 1, 1, 1, 1]] * 101), '[["a", 1, 1, 1, 1]]', "[1]"],
+)
 def test_remembered_tracks_that_are_nowhere(tmp_path, faces):
     log = Log(tmp_path / "c.db")
     log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', ?)", (faces,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -73,8 +74,25 @@ class Database:
         return self._db
 
     def _connected(self) -> sqlite3.Connection:
+        try:
+            return self._prepared(self.path)
+        except sqlite3.OperationalError:
+            # Where nothing can be written a log can be read all the same, if all of it is in its
+            # file: SQLite would put others beside it.
+            if os.access(self.path.parent, os.W_OK) or self._unfinished or not self.path.is_file():
+                raise
+            as_it_is = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            return self._prepared(as_it_is, uri=True)
+
+    @property
+    def _unfinished(self) -> bool:
+        """Whether the last who wrote was killed: what it said is in a file beside the log."""
+        beside = self.path.with_name(f"{self.path.name}-wal")
+        return beside.exists() and beside.stat().st_size > 0
+
+    def _prepared(self, place: str | Path, uri: bool = False) -> sqlite3.Connection:
         # One connection for all threads of a server, which takes turns (see Corrections).
-        db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
+        db = sqlite3.connect(place, timeout=10, check_same_thread=False, uri=uri)
         try:
             db.isolation_level = None
             # Every event is on the disk before anybody is told that it was taken.
@@ -107,6 +125,11 @@ class Database:
             with suppress(OSError):
                 if shutil.disk_usage(self.path.parent).free < _LITTLE:
                     return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
+            if not os.access(self.path.parent, os.W_OK):
+                return CastlistError(
+                    f"cannot write {self.path}: its folder is read-only; copy it elsewhere "
+                    f"({error})"
+                )
             return CastlistError(f"cannot use {self.path}: {error}")
         return InputError(f"{self.path}: {otherwise} ({error})")
 

@@ -8,6 +8,7 @@ from typing import Any
 from castlist.errors import InputError
 
 _LATEST = 2**37  # seconds since 1970: some four thousand years
+_MOST_FACES = 100  # that a track is remembered by; castlist takes nine
 _TRACKS, _GROUPS = 1, 2  # a list of remembered tracks, a list of such lists
 #: Event → what it must say, and what it may.
 _SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -57,9 +58,13 @@ def check_when(at: Any) -> float:
 
 def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
     """Return the faces of a remembered track: seconds, x, y, width and height each."""
-    if not isinstance(faces, list) or not all(
-        isinstance(face, list) and len(face) == 5 and all(type(n) in (int, float) for n in face)
-        for face in faces
+    if (
+        not isinstance(faces, list)
+        or len(faces) > _MOST_FACES
+        or not all(
+            isinstance(face, list) and len(face) == 5 and all(type(n) in (int, float) for n in face)
+            for face in faces
+        )
     ):
         raise InputError("a remembered track without time and place")
     return tuple(tuple(float(n) for n in face) for face in faces)

@@ -17,7 +17,8 @@ def parse_json(text: str | bytes) -> Any:
     """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
     try:
         value = json.loads(text)
-        if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
+        said = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        if b"\\ud" in said.lower():
             # Half a letter can be said so, and be shown and written nowhere.
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:

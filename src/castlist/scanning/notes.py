@@ -115,11 +115,10 @@ class RunNotes:
 
 def _notes(before: dict[str, Any], what: str) -> dict[str, Any]:
     """Return what an earlier run noted, if that is what it looks like."""
-    noted = before.get(what)
-    whole = isinstance(noted, dict)
-    if whole and what == "stages":
-        whole = all(isinstance(stage, dict) for stage in noted.values())
-    return dict(noted) if whole else {}
+    noted: Any = before.get(what, {})
+    if not isinstance(noted, dict):
+        return {}
+    return {key: one for key, one in noted.items() if what == "counts" or isinstance(one, dict)}
 
 
 def _place(folder: Path) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from castlist.errors import InputError, first_line
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
     try:
-        value = json.loads(text)
-        said = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        if b"\\ud" in said.lower():
+        said = text if isinstance(text, str) else text.decode("utf-8")
+        value = json.loads(said)
+        if "\\ud" in said or "\\uD" in said:
             # Half a letter can be said so, and be shown and written nowhere.
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:

@@ -220,7 +220,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["x", "h", "track", "identity"])
 def test_text_that_is_none_is_refused_in_short(tmp_path, name):
     none = pa.array([b"\xff" * 100_000] * 3).view(pa.string())
-    sides = dict.fromkeys("xywh", [1.0, 2, 3])
+    sides = {name: [1.0, 2, 3] for name in "xywh"}
     path = write_table(tmp_path / "bad.parquet", **{**sides, name: none})
     with pytest.raises(InputError, match=r"bad.parquet: ") as caught:
         read_tracks(path)

@@ -30,7 +30,7 @@ from castlist.io.read import read_given
 from castlist.learn.run import Run
 from castlist.report.folder import report_folder
 from castlist.review.views import cast_view, character_view, history_view, questions_view
-from castlist.scanning.notes import read_json
+from castlist.scanning.notes import read_note
 from castlist.video.describe import OnnxFace
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
@@ -74,7 +74,7 @@ def _read_model(_: Path, path: Path) -> object:
 
 def _read_cast(home: Path, path: Path) -> None:
     folder = home / "all" if (home / "all").is_dir() else home
-    read_json(folder / RUN)
+    read_note(folder / RUN)
     with closing(Corrections(folder)) as found:
         _show(found)
     if path.name == BALLS:

@@ -65,6 +65,12 @@ def test_document_types_are_refused(tmp_path, head):
         read(tmp_path, box(1), head=head)
 
 
+@pytest.mark.parametrize("encoding", ["foo", "shift_jis", "hex", "utf-16", "idna", "undefined"])
+def test_encodings_that_cannot_be_read_are_refused(tmp_path, encoding):
+    with pytest.raises(InputError, match=r"tracks\.xml: not whole XML"):
+        read(tmp_path, box(1), head=f'<?xml version="1.0" encoding="{encoding}"?>')
+
+
 @pytest.mark.parametrize(
     ("tracks", "says"),
     [

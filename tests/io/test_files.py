@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +86,31 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch, wait)
     with replacing(tmp_path / "x.json", wait=wait) as partial:
         partial.write_text("whole")
     assert done == (["content", "name"] if wait else ["name"])
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+@pytest.mark.parametrize("locks", [True, False])
+def test_links_in_a_folder_of_anybodys_are_not_written_through(tmp_path, monkeypatch, link, locks):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if not locks:
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    precious, path = tmp_path / "precious.txt", tmp_path / "s.cast" / "x.json"
+    precious.write_text("mine")
+    path.parent.mkdir()
+    pid = os.getpid()
+    for name in (".x.json.part", f".x.json.{pid}.part", f".x.json.{pid}.0.part"):
+        link(path.with_name(name), precious)
+    with replacing(path) as partial:
+        partial.write_text("whole")
+    assert (path.read_text(), precious.read_text()) == ("whole", "mine")
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_keeps_nobody_waiting(tmp_path, make):
+    make(tmp_path / ".x.json.part")
+    with replacing(tmp_path / "x.json") as partial:
+        partial.write_text("whole")
+    assert (tmp_path / "x.json").read_text() == "whole"

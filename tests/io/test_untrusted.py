@@ -3,12 +3,14 @@ from __future__ import annotations
 import io
 import os
 import struct
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from castlist import InputError
-from castlist.io.untrusted import load_array, load_arrays, parse_json
+from castlist.io.untrusted import load_array, load_arrays, parse_json, read_json, read_small
 
 
 class Hostile:
@@ -89,3 +91,42 @@ def test_archives(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(InputError, match=r"a\.npz: not a whole"):
         load_arrays(path)
+
+
+def test_arrays_under_many_names_are_read_under_none(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.zeros(1000))
+    with zipfile.ZipFile(path, "a") as file:
+        (one,) = file.infolist()
+        for k in range(100):  # their bytes are those of the first
+            other = zipfile.ZipInfo(one.filename.replace("a", f"b{k}"))
+            other.header_offset, other.CRC = one.header_offset, one.CRC
+            other.file_size, other.compress_size = one.file_size, one.compress_size
+            file.filelist.append(other)
+        file._didModify = True
+    assert path.stat().st_size < 20_000
+    with pytest.raises(InputError, match=r"a\.npz: not a whole .*overlap"):
+        load_arrays(path)
+
+
+@pytest.mark.parametrize("read", [load_array, load_arrays, read_json, read_small])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda p: os.symlink("/dev/zero", p)])
+def test_what_is_no_file_is_not_waited_for(tmp_path, read, make):
+    make(tmp_path / "a")
+    with pytest.raises(InputError, match=r"a: .*no file, but a folder, a pipe or a device"):
+        read(tmp_path / "a")
+
+
+def test_small_files_are_small(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"a": "ä"}', "utf-8")
+    assert read_json(path) == {"a": "ä"}
+    assert read_small(path, 11) == path.read_bytes()
+    with pytest.raises(InputError, match=r"a\.json: 11 bytes; castlist reads 10 of such a file"):
+        read_small(path, 10)
+    os.truncate(path, 2**40)
+    with pytest.raises(InputError, match="castlist reads 268,435,456 of"):
+        read_json(path)
+    with pytest.raises(FileNotFoundError):
+        read_json(tmp_path / "none.json")
+    assert read_small(Path("/proc/self/status")) == b""  # says that it has 0 bytes

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -61,6 +63,33 @@ def test_a_saved_model_is_the_same_model(tmp_path):
         about = json.loads(file.metadata()["castlist"])
     assert about["castlist"] == __version__
     assert about["threshold"] == pytest.approx(4 * about["b"])
+
+
+def test_models_are_written_to_the_file_that_is_held(tmp_path, monkeypatch):
+    path, seen, move = tmp_path / "m.safetensors", [], os.replace
+
+    def replace(partial, to):
+        with open(partial, "rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        seen.append(to)
+        move(partial, to)
+
+    monkeypatch.setattr(os, "replace", replace)
+    before = os.umask(0o022)
+    try:
+        save_model(BallModel((6, 4)), path)
+    finally:
+        os.umask(before)
+    assert seen == [path]
+    assert path.stat().st_mode & 0o777 == 0o644  # others may read it
+
+
+def test_a_model_of_any_size_is_not_read_whole(tmp_path):
+    path = tmp_path / "m.safetensors"
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(InputError, match=r"m\.safetensors: 1,099,511,627,776 bytes; "):
+        load_model(path)
 
 
 def test_bad_model_files_are_refused(tmp_path):

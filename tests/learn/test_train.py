@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -222,6 +223,13 @@ def test_a_killed_run_goes_on_from_its_last_epoch(made, tmp_path, loss, after):
     assert ({"similar", "dissimilar", "nearest_other"} <= set(log[0])) == (loss == "ball")
     assert saved.settings["loss"] == loss
     assert saved.threshold == whole.model.threshold
+
+
+def test_a_run_whose_folder_is_no_text_goes_on(made, tmp_path):
+    folder, short = tmp_path / os.fsdecode(b"run\xff"), replace(SETTINGS, epochs=1)
+    first, again = (train(made, short, run=folder) for _ in range(2))
+    assert again.history == first.history
+    assert load_model(folder / "model.safetensors").threshold == first.model.threshold
 
 
 def test_a_run_killed_at_its_very_end_has_all_of_its_log(made, tmp_path, monkeypatch):

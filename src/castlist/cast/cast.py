@@ -18,7 +18,7 @@ from castlist.cast.noted import amount, number_of
 from castlist.cast.replay import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
-from castlist.io.untrusted import parse_json
+from castlist.io.untrusted import read_json
 from castlist.tracks import TrackSet
 
 #: Who is on screen for less than this part of what the leading character is, and less than these
@@ -207,7 +207,7 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
     """Read what :func:`save_cast` wrote, around the tracks it was made of."""
     place = {str(name): i for i, name in enumerate(tracks.ids)}
     try:
-        value = parse_json(path.read_text("utf-8"))
+        value = read_json(path)
         if value["format"] != _FORMAT:
             raise InputError(
                 f"{path}: cast format {value['format']}; this castlist reads {_FORMAT}"

@@ -36,7 +36,7 @@ from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
-from castlist.io.untrusted import load_array, parse_json
+from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
@@ -45,7 +45,7 @@ LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
 def read_run(folder: Path) -> dict[str, Any]:
     """Read which videos are in a joined cast."""
     try:
-        run = check_run(parse_json((folder / RUN).read_text("utf-8")))
+        run = check_run(read_json(folder / RUN))
         for film in run.get("videos", []):
             for name in (film["episode"], film.get("labels", LABELS)):
                 if name in ("", ".", "..") or Path(name).name != name:  # nowhere else on the disk
@@ -63,7 +63,7 @@ def read_joined(folder: Path) -> Scanned:
     """Read the folder of a cast of several videos."""
     run = read_run(folder)
     try:
-        about = parse_json((folder / CAST).read_text("utf-8"))
+        about = read_json(folder / CAST)
         films = run["videos"]
         str(run["print"])
         homes = [folder / EPISODES / film["episode"] for film in films]

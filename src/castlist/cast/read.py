@@ -12,7 +12,7 @@ from castlist.cast.joined import read_joined
 from castlist.cast.noted import amount, check_run, pause_of
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
-from castlist.io.untrusted import load_array, parse_json
+from castlist.io.untrusted import load_array, read_json
 
 
 def read_scanned(folder: str | Path) -> Scanned:
@@ -29,8 +29,8 @@ def read_scanned(folder: str | Path) -> Scanned:
         labels[one.tracks] = one.number
     try:
         points = load_array(folder / POINTS)
-        run = check_run(parse_json((folder / RUN).read_text("utf-8")))
-        about = parse_json((folder / CAST).read_text("utf-8"))
+        run = check_run(read_json(folder / RUN))
+        about = read_json(folder / CAST)
         threshold = amount(about["threshold"])
         # Of the scan that made the cast: run.json may be of another, which was cut off.
         pause = amount(about.get("pause") or pause_of(run))

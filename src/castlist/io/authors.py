@@ -17,7 +17,7 @@ from castlist.errors import InputError
 from castlist.features import Features
 from castlist.io.mat import read_structs
 from castlist.io.sources import Source
-from castlist.io.untrusted import load_array
+from castlist.io.untrusted import load_array, read_small
 from castlist.tracks import BACKGROUND_PREFIX, TrackSet
 
 _EPISODE = re.compile(r"(?P<series>.+)_s\d+e\d+$")
@@ -61,7 +61,7 @@ def read_ids(path: str | Path) -> dict[str, str]:
     """Read an ``.ids`` file: a header line, then ``track name`` a line."""
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_small(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from error
     if not lines or not lines[0].startswith(_IDS_HEADER):

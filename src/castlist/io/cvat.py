@@ -30,7 +30,9 @@ def read_cvat(path: str | Path) -> GivenTracks:
             parser.ParseFile(file)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
-    except expat.ExpatError as error:
+    except InputError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:  # of an encoding, if not the first
         raise InputError(f"{path}: not whole XML ({error})") from error
     if not reader.columns.track:
         raise InputError(

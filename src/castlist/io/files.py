@@ -65,4 +65,9 @@ def _own(path: Path) -> tuple[Path, int | None]:
         if held is not False:
             os.truncate(held, 0)
             return partial, held
-    return path.with_name(f".{path.name}.{os.getpid()}.part"), None
+    numbers = count()
+    while True:  # it cannot be held: a new file then, and never one that is there
+        partial = path.with_name(f".{path.name}.{os.getpid()}.{next(numbers)}.part")
+        with suppress(FileExistsError):
+            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            return partial, None

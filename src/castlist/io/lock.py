@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ if sys.platform != "win32":
 
 LOCK = ".lock"
 _PAUSE = 0.2  # seconds between two tries
+_TRIES = 100  # to open a file in a folder that others make and remove
 _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 _LONGEST = 120  # characters of a command that are told
 
@@ -60,28 +62,41 @@ def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
     finally:
         if held is not None:
             with suppress(OSError):
-                path.unlink()
+                if _is_at(path, held):  # else it is another's, whose folder took this one's place
+                    path.unlink()
             os.close(held)
             with suppress(OSError):  # not empty, as a rule
                 folder.rmdir()
 
 
 def hold(path: Path) -> int | bool | None:
-    """Lock a file: its descriptor, False if another holds it, None if it cannot be locked."""
+    """Lock a file: its descriptor, False if another holds it, None if it cannot be locked.
+
+    What holds a lock is written to. A folder may come from anybody, and have a link to a file of
+    the user's in that place: whatever is not a plain file of one name is removed.
+    """
     if sys.platform == "win32":
         return None
+    misses = 0
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # wait for no pipe
+            file = os.open(path, flags, 0o666)
+        except (FileNotFoundError, FileExistsError):  # as a rule, another removed the folder
+            misses += 1
+            if misses == _TRIES:
+                return None
+            continue
         except OSError:
+            if os.path.islink(path) and _removed(path):
+                continue
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(file).st_ino == path.stat().st_ino:
-                return file
+            same = _is_at(path, file)
         except FileNotFoundError:
-            pass
+            same = False
         except OSError as error:
             os.close(file)
             if error.errno in _TAKEN:
@@ -89,7 +104,29 @@ def hold(path: Path) -> int | bool | None:
             with suppress(OSError):
                 path.unlink()
             return None
-        os.close(file)  # its last holder removed it just now: another file is the lock
+        if same and _is_plain(file):
+            return file
+        os.close(file)  # if not the same, its last holder removed it just now: another is the lock
+        if same and not _removed(path):
+            return None
+
+
+def _is_at(path: Path, file: int) -> bool:
+    """Say whether an open file is still the one of this name."""
+    return os.path.samestat(os.fstat(file), path.lstat())
+
+
+def _is_plain(file: int) -> bool:
+    """Say whether an open file is no pipe or the like, and has no other name."""
+    about = os.fstat(file)
+    return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+
+
+def _removed(path: Path) -> bool:
+    """Remove what is in the place of a lock, if that can be: not a folder."""
+    with suppress(OSError):
+        path.unlink()
+    return not os.path.lexists(path)
 
 
 def _ourselves() -> dict[str, str | int]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import InputError, first_line
+from castlist.io.untrusted import read_small
 
 _HEADER = 128
 _NUMBERS = {
@@ -46,7 +47,10 @@ def read_structs(path: Path, name: str, fields: Sequence[str]) -> list[dict[str,
         Field → its numbers in a row, a dict a struct.
     """
     try:
-        data = path.read_bytes()
+        data = read_small(path)
+    except OSError as e:
+        raise InputError(f"{path}: not a whole facetracks.mat ({first_line(e)})") from e
+    try:
         order = {b"IM": "<", b"MI": ">"}[data[126:_HEADER]]
         for kind, body in _elements(memoryview(data)[_HEADER:], order):
             if kind == _COMPRESSED:
@@ -57,8 +61,7 @@ def read_structs(path: Path, name: str, fields: Sequence[str]) -> list[dict[str,
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (
-        OSError, LookupError, ValueError, TypeError, OverflowError, StopIteration, struct.error,
-        zlib.error,
+        LookupError, ValueError, TypeError, OverflowError, StopIteration, struct.error, zlib.error,
     ) as e:  # fmt: skip
         raise InputError(f"{path}: not a whole facetracks.mat ({first_line(e)})") from e
     raise InputError(f"{path}: not a whole facetracks.mat (no {name} in it)")

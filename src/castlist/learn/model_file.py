@@ -9,20 +9,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor
 
 from castlist._version import __version__
-from castlist.errors import CastlistError, InputError, first_line
+from castlist.errors import InputError, first_line
 from castlist.io.files import replacing
-from castlist.io.untrusted import parse_json
+from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
 
 FORMAT = 2
 _METADATA = "castlist"
 _MOST_ROUNDS = 100  # of averaging neighbours; more change nothing, and take for ever
+_LARGEST = 2**30  # bytes: many times a model, or what a training needs to go on
+#: What safetensors raises at what is none, or has numbers of a kind that PyTorch lacks.
+_NO_TENSORS = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
 #: The base CNN behind the authors' checkpoint (sec. 4).
 AUTHORS_DESCRIBER = "SE-ResNet50-256"
 
@@ -114,29 +117,30 @@ def load_authors_model(path: str | Path) -> BallModel:
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
     """Write tensors and JSON metadata to one safetensors file, whole or not at all."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # Written here: safetensors would put a file of its own in the place of the one that is held,
+    # leave it there when killed, and let nobody else read it.
+    content = safetensors.torch.save(plain, {"format": "pt", _METADATA: json.dumps(about)})
     with replacing(path) as partial:
-        try:
-            save_file(plain, partial, metadata={"format": "pt", _METADATA: json.dumps(about)})
-        except SafetensorError as error:
-            raise CastlistError(f"cannot write {path}: {first_line(error)}") from error
+        partial.write_bytes(content)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote."""
-    try:
-        path.open("rb").close()  # safetensors says of all that fails that there is no such file
+    try:  # read here: safetensors opens no file whose name is not UTF-8
+        content = read_small(path, _LARGEST)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     try:
-        with safe_open(path, framework="pt") as file:
-            about = parse_json((file.metadata() or {})[_METADATA])
-            if not isinstance(about, dict):
-                raise InputError("unreadable metadata")
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        tensors = safetensors.torch.load(content)
+        end = 8 + int.from_bytes(content[:8], "little")  # it was found whole by now
+        about = parse_json(parse_json(content[8:end].decode("utf-8"))["__metadata__"][_METADATA])
+        if not isinstance(about, dict):
+            raise InputError("unreadable metadata")
+    except _NO_TENSORS as error:
         raise InputError(
             f"{path}: not a whole castlist safetensors file ({first_line(error)})"
         ) from error
+    return tensors, about
 
 
 def is_whole(value: object) -> bool:

@@ -18,7 +18,7 @@ from castlist._version import __version__
 from castlist.cast.folder import RUN
 from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
-from castlist.io.untrusted import parse_json
+from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
 from castlist.video.describe import describer_file
@@ -66,7 +66,7 @@ class RunNotes:
         model = _content(settings.model) if settings.model else shipped_print()
         prints["group"] = _print(prints["watch"], bounds, model, settings.finetune, __version__)
         prints["report"] = _print(prints["group"])
-        before = read_json(folder / RUN)
+        before = read_note(folder / RUN)
         value = {
             "castlist": __version__,
             "video": {
@@ -150,10 +150,10 @@ def _content(path: Path | None) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_note(path: Path) -> dict[str, Any]:
     """Read a note of ours; one that is not there or damaged says nothing."""
     try:
-        value = parse_json(path.read_text("utf-8"))
+        value = read_json(path)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -29,7 +29,7 @@ from castlist.learn.shipped import shipped_model
 from castlist.progress import Progress, silent
 from castlist.report.folder import report_folder
 from castlist.scanning.networks import Networks
-from castlist.scanning.notes import RunNotes, read_json
+from castlist.scanning.notes import RunNotes, read_note
 from castlist.scanning.settings import ScanSettings
 from castlist.tracks import TrackSet
 from castlist.video.describe import SFACE, Describer, open_describer
@@ -188,7 +188,7 @@ def _parts(notes: RunNotes) -> Parts:
     """Take up the parts of a run that was cut off, if it had the settings of now."""
     folder = notes.folder / PARTS
     mark = folder / "settings.json"
-    if read_json(mark).get("watch") != notes.prints["watch"]:
+    if read_note(mark).get("watch") != notes.prints["watch"]:
         if folder.exists():
             shutil.rmtree(folder)
         with replacing(mark) as partial:

@@ -20,7 +20,7 @@ import torch
 from castlist.cluster.threads import n_threads
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
-from castlist.io.untrusted import parse_json
+from castlist.io.untrusted import read_json
 from castlist.progress import Progress
 
 #: Raised when what a piece of work gives changes, so that older files are not taken for it.
@@ -59,7 +59,7 @@ class Piece:
     def answer(self) -> dict[str, Any]:
         """Return the answer that was kept."""
         try:
-            answer = parse_json(self.file.read_text("utf-8"))
+            answer = read_json(self.file)
         except (OSError, ValueError) as error:
             raise InputError(f"{self.file}: damaged; remove it to have it made anew") from error
         if not isinstance(answer, dict):

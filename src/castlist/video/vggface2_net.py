@@ -15,17 +15,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from castlist.errors import InputError, first_line
+from castlist.io.untrusted import read_small
 from castlist.learn.model_file import is_whole
 
 #: Length of a feature, by describer.
 DIMS = {"SE-ResNet50-256": 256, "ResNet50": 2048}
 
+_LARGEST = 2**30  # bytes of a file of weights: many times theirs
 _COUNTER = ".num_batches_tracked"
 #: Blocks of the stages conv2 to conv5.
 _BLOCKS = (3, 4, 6, 3)
@@ -158,7 +160,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     found: Any
     try:
         if path.suffix == ".safetensors":
-            found = load_file(path)
+            found = safetensors.torch.load(read_small(path, _LARGEST))
         elif path.name.endswith((".pth.tar", ".pth", ".pt")):
             # weights_only: a checkpoint from strangers must not run code. Oxford's first release,
             # a pickled module, is refused by it too.

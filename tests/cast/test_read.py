@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from castlist import InputError
+from castlist.cast.folder import CAST, POINTS, RUN, TRACKS
+from castlist.cast.join import join
+from castlist.cast.read import read_scanned
+from castlist.scanning.notes import read_note
+from tests.cast.folders import made_video, write_folder
+from tests.cast.test_join import episode
+
+
+@pytest.mark.parametrize("name", [CAST, POINTS, RUN, TRACKS])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
+    folder = write_folder(tmp_path / "film.cast", made_video(2, 1))
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(InputError, match=r"film\.cast"):
+        read_scanned(folder)
+    assert read_note(folder / name) == {}
+
+
+def test_nor_of_a_joined_one(tmp_path):
+    join([episode(tmp_path, f"e{k}", seed=k) for k in range(2)], tmp_path / "all.cast")
+    for name in (RUN, CAST):
+        folder = shutil.copytree(tmp_path / "all.cast", tmp_path / f"{name}.cast")
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        with pytest.raises(InputError, match="not a cast"):
+            read_scanned(folder)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from castlist._version import __version__
 from castlist.errors import InputError, first_line
 from castlist.features import Features
+from castlist.io.bounds import is_wide, require_features, require_size, require_text
 from castlist.io.files import replacing
 from castlist.io.sources import Source
 from castlist.io.untrusted import parse_json
@@ -23,7 +24,6 @@ from castlist.tracks import TrackSet
 SUFFIX = ".parquet"
 FORMAT = 1
 _FACES_A_ROW_GROUP = 8192
-_SOME_FACES, _SOME_BYTES = 1_000_000, 2**28  # what may come out of a file of any size
 _METADATA = b"castlist"
 _COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score", "described")
 
@@ -133,8 +133,14 @@ def open_parquet(path: Path) -> Source:
 
 def _file(path: Path) -> pq.ParquetFile:
     try:
+        source = path.open("rb")
+        about = pq.read_metadata(source)
         # A page of a damaged file is found by its checksum, not by odd numbers later.
-        return pq.ParquetFile(path.open("rb"), page_checksum_verification=True)
+        # A text that is said a million times is kept once, until it is known how long all are.
+        return pq.ParquetFile(
+            source, metadata=about, page_checksum_verification=True,
+            read_dictionary=range(about.num_columns),
+        )  # fmt: skip
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: not a whole Parquet file ({first_line(error)})") from error
 
@@ -146,7 +152,9 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
     for name in (*_COLUMNS, "feature"):
         if schema.names.count(name) > 1:
             raise InputError(f"{path}: more than one column {name!r}; leave one")
-    _require_size(path, file)
+    for name in _COLUMNS:
+        if name in schema.names and is_wide(kind := schema.field(name).type):
+            raise InputError(f"{path}: column {name!r} is {kind}; it must be of numbers or text")
     dim = 0
     dtype: np.dtype[np.floating] = np.dtype(np.float32)
     if "feature" in schema.names:
@@ -158,9 +166,12 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
         dim = kind.list_size
         if kind.value_type == pa.float16():
             dtype = np.dtype(np.float16)
+    most = require_size(path, file.metadata, _COLUMNS, dim)
     about = _about(path, schema)
     table = _read(path, file, [name for name in _COLUMNS if name in schema.names])
+    require_text(path, table, most)
     described = _described(path, table) if dim else None
+    require_features(path, len(table) if described is None else int(described.sum()), dim, most)
     return Source(
         path=path,
         n_faces=len(table),
@@ -170,15 +181,6 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
         build=lambda features: _to_tracks(path, table, about, features),
         described=described,
     )
-
-
-def _require_size(path: Path, file: pq.ParquetFile) -> None:
-    """Refuse a file that unpacks to far more than itself: a value can be said a billion times."""
-    about, size = file.metadata, path.stat().st_size
-    unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    # A face takes a bit at least, and what castlist writes shrinks to a twentieth at most.
-    if about.num_rows > max(_SOME_FACES, 8 * size) or unpacked > max(_SOME_BYTES, 1000 * size):
-        raise InputError(f"{path}: says {about.num_rows:,} faces in a file of {size:,} bytes")
 
 
 def _described(path: Path, table: pa.Table) -> NDArray[np.bool_] | None:

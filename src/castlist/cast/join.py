@@ -97,7 +97,7 @@ def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -
         casts = [stack.enter_context(closing(_single(folder))) for folder in folders]
         films: list[dict[str, Any]] = []
         for cast in casts:
-            films.append(film_of(cast.scanned, out, {film["episode"] for film in films}))
+            films.append(film_of(cast.scanned, out, films))
         model = model_of(casts[0])
         points = [_embedded(cast, model) for cast in casts]
         units = units_of(casts, points)
@@ -151,7 +151,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
     folder = Path(folder)
     with locked(folder), closing(_single(video)) as cast:
         run = read_run(folder)
-        film = film_of(cast.scanned, folder, {one["episode"] for one in run["videos"]})
+        film = film_of(cast.scanned, folder, run["videos"])
         same = ("name", "bytes", "changed")
         model = load_model(folder / MODEL)
         if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):

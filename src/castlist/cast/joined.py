@@ -143,12 +143,16 @@ def write_episode(
     write_tracks(home / TRACKS, tracks)
     write_points(home, points)
     (home / FACES).mkdir(exist_ok=True)
-    for picture in faces.glob("*.jpg") if faces.is_dir() else ():
+    pictures: list[Path] = []
+    with suppress(FileNotFoundError):
+        pictures = list(faces.glob("*.jpg"))
+    for picture in pictures:
         target = home / FACES / picture.name
         try:
             os.link(picture, target)  # the same picture, and no more room
         except OSError:
-            shutil.copyfile(picture, target)
+            with suppress(FileNotFoundError):  # by another scan, just now: Source.check_same
+                shutil.copyfile(picture, target)
 
 
 def labels_of(folder: Path, film: dict[str, Any]) -> Path:
@@ -160,6 +164,15 @@ def write_labels(folder: Path, film: dict[str, Any], labels: NDArray[np.int64]) 
     """Write who the tracks of a video are."""
     with replacing(labels_of(folder, film)) as partial, partial.open("wb") as file:
         np.save(file, labels.astype(np.int64), allow_pickle=False)
+
+
+def clear_labels(folder: Path, run: dict[str, Any]) -> None:
+    """Remove the files of numbers that ``run.json`` does not name: of clusterings before."""
+    for film in run["videos"]:
+        own = labels_of(folder, film)
+        for path in own.parent.glob("characters*.npy"):
+            if path != own:
+                path.unlink(missing_ok=True)
 
 
 def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:

@@ -38,6 +38,7 @@ from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
 from castlist.io.lock import locked
+from castlist.io.places import is_joined
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model, save_model
 
@@ -78,6 +79,8 @@ def join(
     beside = out.with_name(f".{out.name}.partial")
     with locked(beside):
         if out.exists():
+            if not is_joined(out):
+                raise InputError(f"{out} is there already; give another folder with -o")
             raise AlreadyThere(
                 f"{out} is there already; `castlist add` puts one more video into it"
             )

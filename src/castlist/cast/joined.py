@@ -195,9 +195,9 @@ def film_of(scanned: Scanned, out: Path, others: Sequence[dict[str, Any]]) -> di
     # A video called `...mp4` has the stem `..`, which is no name for a folder.
     plain = re.sub(r"[^\w.\- ]", "_", Path(name).stem)[:_LONGEST].strip(". ") or "video"
     taken = {one["episode"].casefold() for one in others}  # some disks tell no e1 from E1
-    titles = {one["title"] for one in others}
+    titles = {" ".join(one["title"].split()) for one in others}  # a page shows no two blanks
     episode, title, k = plain, name, 2
-    while episode.casefold() in taken or title in titles:
+    while episode.casefold() in taken or " ".join(title.split()) in titles:
         episode, k = f"{plain}-{k}", k + 1
         title = f"{name} ({episode})"
     last = float(scanned.tracks.time.max(initial=0.0))

@@ -11,6 +11,7 @@ import typer
 
 from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
 from castlist.io.files import replacing
+from castlist.io.places import check_file
 from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
 
@@ -47,6 +48,8 @@ def cluster(
     from castlist.cluster.tracks import cluster_tracks
     from castlist.learn.model_file import load_model
 
+    if out is not None:
+        check_file(out)
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
         net = load_model(model) if model else None

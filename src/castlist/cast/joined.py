@@ -70,6 +70,7 @@ def read_run(folder: Path) -> dict[str, Any]:
             check_name(film.get("labels", LABELS))
             if not isinstance(film["title"], str):
                 raise ValueError("a video without a title")
+            film["title"] = printable(film["title"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not a cast ({error})") from error
     if "videos" not in run:

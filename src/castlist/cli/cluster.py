@@ -10,7 +10,8 @@ import numpy as np
 import typer
 
 from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
-from castlist.io.files import replacing
+from castlist.export.csv import text_cell
+from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
 from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
@@ -85,4 +86,5 @@ def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
         writer = csv.writer(file)
         writer.writerow(["video", "track", "character"])
         for i, label in enumerate(labels):
-            writer.writerow([tracks.videos[tracks.video[i]], tracks.ids[i], label])
+            video, track = tracks.videos[tracks.video[i]], str(tracks.ids[i])
+            writer.writerow([text_cell(printable(video)), text_cell(track), label])

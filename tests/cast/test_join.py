@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -236,6 +237,34 @@ def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step
     assert found.numbers.tolist() == right.numbers.tolist()
     assert found.names.tolist() == right.names.tolist()
     assert found.sums == pytest.approx(right.sums)
+
+
+def test_killed_while_old_numbers_are_removed(three, tmp_path, monkeypatch):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    cast = Corrections(season)
+    cast.merge([1, 2], waive=True)
+    accept(cast, propose(cast))
+    cast.close()
+    shutil.copytree(season, tmp_path / "undisturbed.cast")
+    add(tmp_path / "undisturbed.cast", three[2])
+    real = Path.unlink
+
+    def dies(path, missing_ok=False):
+        if path.name.startswith("characters"):
+            raise Killed
+        real(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", dies)
+        with pytest.raises(Killed):
+            add(season, three[2])
+    add(season, three[2])
+    found, right = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*.np*")}
+        for folder in (season, tmp_path / "undisturbed.cast")
+    )
+    assert found == right
 
 
 def test_two_at_a_time(three, tmp_path):

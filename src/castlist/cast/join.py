@@ -21,9 +21,9 @@ from castlist.cast.folder import CORRECTIONS, FACES, digest
 from castlist.cast.joined import (
     BALLS,
     MODEL,
+    clear_labels,
     film_of,
     join_tracks,
-    labels_of,
     read_run,
     write_about,
     write_episode,
@@ -32,11 +32,13 @@ from castlist.cast.joined import (
 from castlist.cast.log import ChangedMeanwhile, Log
 from castlist.cast.recluster import model_of
 from castlist.cast.replay import live_events
+from castlist.cast.source import Source
 from castlist.cast.units import Link, conflicts_of, place_units, put_together, units_of
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
 from castlist.io.lock import locked
+from castlist.io.places import is_joined
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model, save_model
 
@@ -77,6 +79,8 @@ def join(
     beside = out.with_name(f".{out.name}.partial")
     with locked(beside):
         if out.exists():
+            if not is_joined(out):
+                raise InputError(f"{out} is there already; give another folder with -o")
             raise AlreadyThere(
                 f"{out} is there already; `castlist add` puts one more video into it"
             )
@@ -94,10 +98,10 @@ def join(
 def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -> list[Conflict]:
     """Write the cast of several into a folder that will be moved to ``out``."""
     with ExitStack() as stack:
-        casts = [stack.enter_context(closing(_single(folder))) for folder in folders]
+        casts = [stack.enter_context(closing(Source(folder))) for folder in folders]
         films: list[dict[str, Any]] = []
         for cast in casts:
-            films.append(film_of(cast.scanned, out, {film["episode"] for film in films}))
+            films.append(film_of(cast.scanned, out, films))
         model = model_of(casts[0])
         points = [_embedded(cast, model) for cast in casts]
         units = units_of(casts, points)
@@ -116,6 +120,7 @@ def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -
         for film, cast, own, rows in zip(films, casts, points, parts, strict=True):
             write_episode(partial, film, cast.tracks, own, cast.folder / FACES)
             write_labels(partial, film, labels[rows])
+            cast.check_same()
         save_model(model, partial / MODEL)
         write_about(partial, run, model.threshold)
         named: set[int] = set()
@@ -149,9 +154,10 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         How many characters are new.
     """
     folder = Path(folder)
-    with locked(folder), closing(_single(video)) as cast:
+    with locked(folder), closing(Source(video)) as cast:
         run = read_run(folder)
-        film = film_of(cast.scanned, folder, {one["episode"] for one in run["videos"]})
+        clear_labels(folder, run)  # of an `add` that was killed
+        film = film_of(cast.scanned, folder, run["videos"])
         same = ("name", "bytes", "changed")
         model = load_model(folder / MODEL)
         if any(all(film.get(k) == one.get(k) for k in same) for one in run["videos"]):
@@ -167,6 +173,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         made = np.setdiff1d(labels, balls.numbers).tolist()
         # First what nobody sees yet: killed in between, it is as if nothing had been added.
         write_episode(folder, film, cast.tracks, points, cast.folder / FACES)
+        cast.check_same()
         write_labels(folder, film, labels)
         with closing(Log(folder / CORRECTIONS)) as log:
             known = set(balls.numbers.tolist())
@@ -211,26 +218,16 @@ def _take_clusterings(folder: Path, run: dict[str, Any]) -> None:
         numbers = np.setdiff1d(cast.clustered, cast.scanned.labels).tolist()
         run["made"] = sorted({*run.get("made", []), *numbers})
         run["taken"] = [*run.get("taken", []), *new]
-        old = [labels_of(folder, film) for film in run["videos"]]
         for k, film in enumerate(run["videos"]):
             film["labels"] = f"characters-{new[-1]}.npy"  # beside the old, until all are there
             write_labels(folder, film, cast.clustered[cast.tracks.video == k])
         write_about(folder, run, cast.scanned.threshold)
-        for path in old:
-            path.unlink(missing_ok=True)
+        clear_labels(folder, run)
 
 
 def _embedded(cast: Corrections, model: BallModel) -> NDArray[np.float32]:
     """Embed the tracks of a video by the model of all: not fine-tuned, so that they compare."""
     return embed_tracks(cast.tracks, model) if len(cast.tracks) else np.empty((0, 0), np.float32)
-
-
-def _single(folder: str | Path) -> Corrections:
-    cast = Corrections(folder)
-    if cast.scanned.joined:
-        cast.close()
-        raise InputError(f"{folder} is a joined cast; give the casts of its videos")
-    return cast
 
 
 def _by_screen_time(

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,13 +33,21 @@ from castlist.cast.folder import (
 )
 from castlist.cast.noted import amount, check_run, pause_of
 from castlist.errors import InputError
-from castlist.io.files import replacing
+from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
 from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
+_LONGEST = 60  # letters of a folder's name: disks take 255 bytes
+
+
+def check_name(name: str) -> str:
+    """Return a name of a file in its folder, and nowhere else on the disk; else a ValueError."""
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise InputError(f"{name!r} is not a file's name")
+    return name
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -47,11 +55,11 @@ def read_run(folder: Path) -> dict[str, Any]:
     try:
         run = check_run(read_json(folder / RUN))
         for film in run.get("videos", []):
-            for name in (film["episode"], film.get("labels", LABELS)):
-                if name in ("", ".", "..") or Path(name).name != name:  # nowhere else on the disk
-                    raise ValueError(f"{name!r} is not a file's name")
+            check_name(film["episode"])
+            check_name(film.get("labels", LABELS))
             if not isinstance(film["title"], str):
                 raise ValueError("a video without a title")
+            film["title"] = printable(film["title"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not a cast ({error})") from error
     if "videos" not in run:
@@ -118,19 +126,23 @@ def write_episode(
     faces: Path,
 ) -> None:
     """Write a video of a joined cast: its tracks, embeddings and pictures."""
-    home = folder / EPISODES / film["episode"]
+    home = folder / EPISODES / check_name(film["episode"])  # `..` would be the cast, all of it
     # Of an `add` that was killed, perhaps of another video of this name: its pictures are not ours.
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True, exist_ok=True)
     write_tracks(home / TRACKS, tracks)
     write_points(home, points)
     (home / FACES).mkdir(exist_ok=True)
-    for picture in faces.glob("*.jpg") if faces.is_dir() else ():
+    pictures: list[Path] = []
+    with suppress(FileNotFoundError):
+        pictures = list(faces.glob("*.jpg"))
+    for picture in pictures:
         target = home / FACES / picture.name
         try:
             os.link(picture, target)  # the same picture, and no more room
         except OSError:
-            shutil.copyfile(picture, target)
+            with suppress(FileNotFoundError):  # by another scan, just now: Source.check_same
+                shutil.copyfile(picture, target)
 
 
 def labels_of(folder: Path, film: dict[str, Any]) -> Path:
@@ -144,6 +156,15 @@ def write_labels(folder: Path, film: dict[str, Any], labels: NDArray[np.int64]) 
         np.save(file, labels.astype(np.int64), allow_pickle=False)
 
 
+def clear_labels(folder: Path, run: dict[str, Any]) -> None:
+    """Remove the files of numbers that ``run.json`` does not name: of clusterings before."""
+    for film in run["videos"]:
+        own = labels_of(folder, film)
+        for path in own.parent.glob("characters*.npy"):
+            if path != own:
+                path.unlink(missing_ok=True)
+
+
 def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:
     """Write which videos are in it; what is not named here is not in the cast."""
     duration = sum(film["duration"] for film in run["videos"])
@@ -153,21 +174,25 @@ def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:
     }  # fmt: skip
     for name, value in ((RUN, run), (CAST, about)):  # CAST last: it says that something changed
         with replacing(folder / name) as partial:
-            partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
+            text = json.dumps(value, indent=1, ensure_ascii=False)
+            partial.write_text(text, "utf-8", "replace")  # half letters, of who wrote its casts
 
 
-def film_of(scanned: Scanned, out: Path, taken: Collection[str]) -> dict[str, Any]:
+def film_of(scanned: Scanned, out: Path, others: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Say what a joined cast knows of a video, with names that no other video of it has."""
     video = dict(scanned.films[0])
-    name = str(video.get("name") or scanned.folder.stem)
-    plain = re.sub(r"[^\w.\- ]", "_", Path(name).stem) or "video"
-    episode, k = plain, 2
-    while episode in taken:
+    name = printable(str(video.get("name") or scanned.folder.stem))
+    # A video called `...mp4` has the stem `..`, which is no name for a folder.
+    plain = re.sub(r"[^\w.\- ]", "_", Path(name).stem)[:_LONGEST].strip(". ") or "video"
+    taken = {one["episode"].casefold() for one in others}  # some disks tell no e1 from E1
+    titles = {" ".join(one["title"].split()) for one in others}  # a page shows no two blanks
+    episode, title, k = plain, name, 2
+    while episode.casefold() in taken or " ".join(title.split()) in titles:
         episode, k = f"{plain}-{k}", k + 1
-    title = name if episode == plain else f"{name} ({episode})"
+        title = f"{name} ({episode})"
     last = float(scanned.tracks.time.max(initial=0.0))
     video |= {
-        "episode": episode, "title": title,
+        "name": name, "episode": episode, "title": title,
         "duration": max(float(video.get("duration", 0.0)), last),
     }  # fmt: skip
     path = scanned.folder / str(video.get("path", ""))

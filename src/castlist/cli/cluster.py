@@ -10,7 +10,9 @@ import numpy as np
 import typer
 
 from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
-from castlist.io.files import replacing
+from castlist.export.csv import text_cell
+from castlist.io.files import printable, replacing
+from castlist.io.places import check_file
 from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
 
@@ -47,6 +49,8 @@ def cluster(
     from castlist.cluster.tracks import cluster_tracks
     from castlist.learn.model_file import load_model
 
+    if out is not None:
+        check_file(out)
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
         net = load_model(model) if model else None
@@ -82,4 +86,5 @@ def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
         writer = csv.writer(file)
         writer.writerow(["video", "track", "character"])
         for i, label in enumerate(labels):
-            writer.writerow([tracks.videos[tracks.video[i]], tracks.ids[i], label])
+            video, track = tracks.videos[tracks.video[i]], str(tracks.ids[i])
+            writer.writerow([text_cell(printable(video)), text_cell(track), label])

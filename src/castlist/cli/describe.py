@@ -9,6 +9,7 @@ import typer
 
 from castlist.cli.common import progress, read_names
 from castlist.cli.models import licences_shown
+from castlist.io.places import check_file
 from castlist.video.weights import DEFAULTS
 
 
@@ -40,6 +41,7 @@ def describe(
     from castlist.video.detect import open_detector
     from castlist.video.images import describe_folder
 
+    check_file(out)
     with licences_shown(), progress() as report:
         tracks, faceless = describe_folder(
             folder,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import Boxes, Data, progress, waiting
+from castlist.io.places import check_file
 from castlist.io.read import read_tracks
 
 
@@ -41,6 +42,7 @@ def finetune(
     from castlist.learn.model_file import load_model, save_model
     from castlist.learn.shipped import shipped_model
 
+    check_file(out)
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
         start = load_model(model) if model else shipped_model(tracks.describer or "SFace")

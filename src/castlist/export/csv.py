@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 
 from castlist.export.timeline import Timeline
+
+#: How a formula begins, as OWASP lists it (CSV injection): a name may be anybody's.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 COLUMNS = ("character", "start", "end", "track", "confidence", "video")
 
@@ -19,10 +23,24 @@ def csv_lines(timelines: Sequence[Timeline]) -> Iterator[str]:
         for start, person, track in sorted(rows, key=lambda row: (row[0], row[2])):
             yield _row(
                 [
-                    person.label, f"{start:.3f}", f"{one.end[track]:.3f}", one.tracks.ids[track],
-                    f"{person.confidence:.4f}", one.video,
+                    text_cell(person.label), f"{start:.3f}", f"{one.end[track]:.3f}",
+                    text_cell(str(one.tracks.ids[track])), f"{person.confidence:.4f}",
+                    text_cell(one.video),
                 ]
             )  # fmt: skip
+
+
+def text_cell(text: str) -> str:
+    """Write text so that no spreadsheet takes it for a formula: with a ' where it could.
+
+    What begins with such a ' gets one more, so that :func:`text_of_cell` gives any text back.
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def text_of_cell(cell: str) -> str:
+    """Return the text that :func:`text_cell` wrote."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _row(values: Sequence[object]) -> str:

@@ -34,7 +34,7 @@ def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
             "second; only at 29.97 and 59.94"
         )
     start = start_frame(rate, drop)
-    yield f"TITLE: {timeline.video}\n"
+    yield f"TITLE: {_plain(timeline.video)}\n"
     yield f"FCM: {'DROP FRAME' if drop else 'NON-DROP FRAME'}\n\n"
     colour = timeline.coloured(_COLOURS)
     free = 0
@@ -46,5 +46,10 @@ def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
         free = first + 1
         begin, end = (timecode(start + f, rate, drop) for f in (first, free))
         yield f"{number:03}  001      V     C        {begin} {end} {begin} {end}  \n"
-        name = person.label.replace("|", "¦")  # the format's own sign, and it has no escape
-        yield f" |C:ResolveColor{colour[person.label]} |M:{name} |D:{max(1, after - first)}\n\n"
+        name, frames = _plain(person.label), max(1, after - first)
+        yield f" |C:ResolveColor{colour[person.label]} |M:{name} |D:{frames}\n\n"
+
+
+def _plain(text: str) -> str:
+    """Return text without the format's own sign, for which it has no escape."""
+    return text.replace("|", "¦")

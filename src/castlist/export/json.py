@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
-from castlist.export.timeline import Person, Timeline
+from castlist.export.timeline import Person, Timeline, one_line
 
 FORMAT = 1
 
@@ -55,7 +55,7 @@ def _character(parts: list[tuple[Timeline, Person]]) -> dict[str, Any]:
     character = person.character
     return {
         "number": character.number,
-        "name": character.name,
+        "name": one_line(character.name),
         "label": person.label,
         "background": character.background,
         "reviewed": character.reviewed,

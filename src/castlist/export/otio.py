@@ -29,7 +29,7 @@ def otio_lines(timeline: Timeline) -> Iterator[str]:
     ]
     media = {
         "OTIO_SCHEMA": "ExternalReference.1",
-        "target_url": quote(timeline.video),
+        "target_url": quote(timeline.video, safe=""),  # a file's name, and never a way elsewhere
         "available_range": whole,
     }
     clip = {

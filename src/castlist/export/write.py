@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,10 @@ from castlist.export.rttm import rttm_lines
 from castlist.export.settings import By, ExportSettings, To
 from castlist.export.timeline import Timeline, timelines
 from castlist.export.vtt import vtt_lines
-from castlist.io.files import replacing
+from castlist.io.files import printable, replacing
+from castlist.io.places import check_file
+
+_LONGEST = 200  # bytes of a file's name, without its ending: disks take 255
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,11 @@ def export_cast(
     if len(parts) > 1:
         if out is None or path.is_file():
             raise _several(cast, to, len(parts))
-        files = [path / f"{video.replace('/', '_')}{form.suffix}" for video, _ in parts]
+        files = [path / f"{name}{form.suffix}" for name in _names([video for video, _ in parts])]
     else:
         files = [path / name if path.is_dir() else path]
+    for file in files:  # all of them before the first is written
+        check_file(file)
     for file, (_, lines) in zip(files, parts, strict=True):
         _write(file, lines)
     return files
@@ -104,6 +110,20 @@ def _prepared(
         return form, [("", form.of_all(every))]
     assert form.of_one is not None
     return form, [(one.video, form.of_one(one, settings)) for one in every]
+
+
+def _names(videos: Sequence[str]) -> list[str]:
+    """Name a file a video: in its folder, whatever the video is called, and nobody else's."""
+    names: list[str] = []
+    for video in videos:
+        plain = (
+            re.sub(r"[/\\\0]", "_", printable(video)).encode()[:_LONGEST].decode("utf-8", "ignore")
+        )
+        name, k = plain or "video", 2
+        while name.casefold() in {one.casefold() for one in names}:
+            name, k = f"{plain} ({k})", k + 1
+        names.append(name)
+    return names
 
 
 def _several(cast: Corrected, to: str, count: int) -> InputError:

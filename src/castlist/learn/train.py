@@ -13,6 +13,7 @@ import torch
 
 from castlist.errors import CollapseWarning, InputError
 from castlist.io.lock import locked
+from castlist.io.places import check_for_run
 from castlist.learn.batches import split_identities
 from castlist.learn.model import BallModel
 from castlist.learn.run import Run
@@ -73,6 +74,8 @@ def train(
         Told after every epoch.
     """
     settings = settings or TrainSettings()
+    if run is not None:
+        check_for_run(Path(run), "a training run")
     apart = False
     if validation is None:
         split = split_identities(tracks, settings.validation, settings.seed, exclude)

@@ -101,7 +101,7 @@ def render_report(
         script=Markup(script),
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    return page.strip() + "\n"
+    return page.strip().replace("\0", "\ufffd") + "\n"  # which HTML cannot hold in any way
 
 
 def title_of(videos: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
 from castlist.io.parquet import write_tracks
+from castlist.io.places import check_for_scan
 from castlist.io.read import read_given, read_tracks
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
@@ -106,10 +107,12 @@ def scan(
     folder = Path(folder) if folder is not None else cast_folder(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a cast needs a folder")
+    check_for_scan(folder)  # before a lock is put there
     with ExitStack() as held:
         with open_video(path) as opened:
             model = _model(settings)
             held.enter_context(locked(folder, patience))
+            check_for_scan(folder)  # while nobody changes it
             notes = RunNotes.open(folder, opened, settings)
             tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
         _group(notes, settings, tracks, model, progress)

@@ -14,6 +14,7 @@ import numpy as np
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.lock import locked
+from castlist.io.places import check_for_run
 from castlist.learn.settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.score.curves import Curve
@@ -49,6 +50,7 @@ def run_study(
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; a study needs a folder")
+    check_for_run(out, "a study")
     with locked(out):
         return _run(plan, out, restart, progress)
 

@@ -1,0 +1,62 @@
+"""No command writes over a cast, nor a scan over anything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.join import join
+from castlist.learn.run import LOG, MODEL
+from tests.cast.test_join import episode
+from tests.cli.test_commands import castlist
+from tests.video.videos import plain, write_video
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("films")
+    one, two = (episode(home, f"e{k}", seed=k) for k in (1, 2))
+    join([one, two], home / "season.cast")
+    cast = Corrections(home / "season.cast")
+    cast.name(1, "Anna")
+    cast.close()
+    write_video(home / "season.mp4", [plain((9, 9, 9))])
+    (home / "plan.toml").write_text(
+        'title = "x"\nseeds = [0]\nmethods = ["base"]\n'
+        '[[test]]\nname = "e"\ntracks = "e1.cast/tracks.parquet"\n'
+        'validation = "e2.cast/tracks.parquet"\n'
+    )
+    return home
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("scan season.mp4", "several videos"),
+        ("train e1.cast/tracks.parquet -o season.cast", "training run needs its own"),
+        ("study plan.toml -o season.cast", "study needs its own"),
+        ("finetune e1.cast/tracks.parquet -o season.cast/model.safetensors", "model.safetensors"),
+        ("describe e1.cast/faces -o season.cast/corrections.db", "give another file"),
+        ("cluster e1.cast/tracks.parquet --threshold 1 -o season.cast/run.json", "give another"),
+        ("export season.cast --to csv -o season.cast/balls.npz", "give another file"),
+    ],
+)
+def test_a_cast_is_not_written_over(home, monkeypatch, words, says):
+    monkeypatch.chdir(home)
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    done = castlist(*words.split(), code=2)
+    assert says in done.stderr
+    assert "season.cast" in done.stderr
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_no_cast_goes_where_something_else_is(home, tmp_path):
+    film = write_video(tmp_path / "film.mp4", [plain((9, 9, 9))])
+    (tmp_path / "film.cast").mkdir()
+    for one in (LOG, MODEL):
+        (tmp_path / "film.cast" / one).write_text("mine")
+    assert "no cast" in castlist("scan", film, code=2).stderr
+    casts = home / "e1.cast", home / "e2.cast"
+    done = castlist("join", *casts, "-o", tmp_path / "film.cast", code=2)
+    assert "film.cast is there already; give another folder with -o" in done.stderr
+    assert {path.name for path in (tmp_path / "film.cast").iterdir()} == {LOG, MODEL}

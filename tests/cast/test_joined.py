@@ -29,8 +29,8 @@ def test_pictures_of_an_add_that_was_killed_are_not_those_of_the_next(tmp_path):
     ("name", "called"),
     [
         ("...mp4", "video"), ("..mp4", "video"), ("..", "video"), (".", "video"), ("/", "video"),
-        (". .", "video"), ("../../x.mp4", "x"), ("a\0b.mp4", "a_b"), ("E1.mp4", "E1-2"),
-        ("é\udc80.mp4", "é_"), ("x" * 4000, "x" * 60), ("e1.mp4 (e1-2)", "e1-2"),
+        (". .", "video"), ("../../x.mp4", "x"), ("E1.mp4", "E1-2"),
+        ("x" * 4000, "x" * 60), ("e1.mp4 (e1-2)", "e1-2"),
     ],
 )  # fmt: skip
 def test_whatever_a_video_is_called_it_has_a_folder_of_its_own(tmp_path, name, called):

@@ -59,7 +59,6 @@ def read_run(folder: Path) -> dict[str, Any]:
             check_name(film.get("labels", LABELS))
             if not isinstance(film["title"], str):
                 raise ValueError("a video without a title")
-            film["title"] = printable(film["title"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not a cast ({error})") from error
     if "videos" not in run:
@@ -174,8 +173,7 @@ def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:
     }  # fmt: skip
     for name, value in ((RUN, run), (CAST, about)):  # CAST last: it says that something changed
         with replacing(folder / name) as partial:
-            text = json.dumps(value, indent=1, ensure_ascii=False)
-            partial.write_text(text, "utf-8", "replace")  # half letters, of who wrote its casts
+            partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
 
 
 def film_of(scanned: Scanned, out: Path, others: Sequence[dict[str, Any]]) -> dict[str, Any]:

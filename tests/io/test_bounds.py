@@ -121,3 +121,20 @@ def test_files_of_other_make_are_read(tmp_path, version, compression, more):
     assert len(tracks) == 715
     np.testing.assert_array_equal(np.asarray(tracks.features), feature)
     assert tracks.identity[:4].tolist() == ["p0", "", "", "p3"]
+
+
+def test_damaged_files_are_refused_and_no_more(tmp_path):
+    path, rng = tmp_path / "v.parquet", np.random.default_rng(0)
+    feature = pa.FixedSizeListArray.from_arrays(pa.array(rng.normal(size=300)), 3)
+    pq.write_table(pa.table({"track": np.repeat(np.arange(20), 5), "feature": feature}), path)
+    whole = np.frombuffer(path.read_bytes(), np.uint8)
+    refused = 0
+    for _ in range(300):
+        data = whole.copy()
+        data[rng.integers(0, len(data), 2)] = rng.choice([0, 127, 128, 255], 2)
+        path.write_bytes(data.tobytes())
+        try:
+            read_tracks(path)
+        except InputError as error:
+            refused += str(error).startswith(f"{path}: ")
+    assert refused > 30

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from castlist.errors import InputError, first_line
-from castlist.io.pages import pages
+from castlist.io.pages import chunks, pages
 from castlist.io.untrusted import file_size
 
 _SOME_FACES, _SOME_BYTES = 1_000_000, 2**28  # what may come out of a file of any size
@@ -53,24 +53,25 @@ def require_size(path: Path, about: pq.FileMetaData, columns: Collection[str], d
     for group in groups:  # what is read at once: of faces without a feature, it is nothing but room
         require_features(path, group.num_rows, dim, most)
     values = dict.fromkeys(columns, 1) | {"feature": max(dim, 1)}
-    chunks = [
-        (group.num_rows * values[name], chunk)
-        for group in groups
-        for chunk in (group.column(i) for i in range(group.num_columns))
-        # One of no values, as in a file without faces, is never looked for.
-        if (name := chunk.path_in_schema.partition(".")[0]) in values and chunk.num_values > 0
-    ]
     unpacked = 0
     try:
-        if sum(chunk.total_compressed_size for _, chunk in chunks) > size:
-            raise InputError("its columns overlap")
+        names = [about.schema.column(i).path.partition(".")[0] for i in range(about.num_columns)]
         with path.open("rb") as file:
-            for n_values, chunk in chunks:
+            read = [
+                (group.num_rows * values[name], chunk)
+                for group, columns_of in zip(groups, chunks(file), strict=True)
+                for name, chunk in zip(names, columns_of, strict=True)
+                # One of no values, as in a file without faces, is never looked for.
+                if name in values and chunk.values
+            ]
+            if sum(chunk.end - chunk.begin for _, chunk in read) > size:
+                raise InputError("its columns overlap")
+            for n_values, chunk in read:
                 found = list(pages(file, chunk))
                 if sum(page.values for page in found) > n_values:
                     raise InputError("more values than faces")
                 unpacked += sum(page.size for page in found)
-    except (OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
         raise InputError(f"{path}: damaged ({first_line(error)})") from error
     if unpacked > most:
         raise InputError(f"{path}: says {unpacked:,} bytes in a file of {size:,}")

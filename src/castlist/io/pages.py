@@ -1,17 +1,16 @@
 """The pages of a Parquet file: what they say of themselves, before one of them is unpacked.
 
 The sums in a file's footer are only said. Arrow makes room for what the head of each page says, and
-for as many values as it says: so that is what has to be counted. Heads are in Thrift's compact
-protocol.
+for as many values as it says: so that is what has to be counted. Heads and footer are in Thrift's
+compact protocol. (Where the columns are, pyarrow would say too, but a damaged one ends the process.)
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
-
-import pyarrow.parquet as pq
 
 _HEAD = 1024  # bytes that are read at once; a head has some 30, or more with statistics
 _LONGEST = 2**20  # bytes of a head
@@ -19,6 +18,19 @@ _DEEPEST = 8  # structs inside each other
 _UNPACKED, _PACKED, _VALUES = 2, 3, 1  # fields of a head
 _DATA = {5: 2, 8: 4}  # those that a page of data has, of either version: where its encoding is
 _DELTA_BYTE_ARRAY = 7
+
+
+_GROUPS, _CHUNKS, _ABOUT = 4, 1, 3  # fields of a footer, a row group in it, a column in that
+_OF_CHUNK, _DICTIONARY_AT = (5, 7, 9), 11
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A column in a row group: how many values, and where in the file it begins and ends."""
+
+    values: int
+    begin: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -29,13 +41,32 @@ class Page:
     values: int
 
 
-def pages(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
+def chunks(file: BinaryIO) -> list[list[Chunk]]:
+    """Read where the columns are, of one row group after another; a ValueError where nowhere."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 8, 0))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(size - 8 - length, 0))
+    try:
+        footer = _Thrift(file.read(length)).struct()
+        return [[_chunk(one[_ABOUT]) for one in group[_CHUNKS]] for group in footer[_GROUPS]]
+    except (LookupError, TypeError) as error:
+        raise ValueError("a footer without columns") from error
+
+
+def _chunk(about: dict[int, Any]) -> Chunk:
+    values, packed, begin = (about[field] for field in _OF_CHUNK)
+    if 0 < about.get(_DICTIONARY_AT, 0) < begin:
+        begin = about[_DICTIONARY_AT]
+    if min(values, packed, begin) < 0:
+        raise ValueError("a column without a size")
+    return Chunk(values, begin, begin + packed)
+
+
+def pages(file: BinaryIO, chunk: Chunk) -> Iterator[Page]:
     """Go through the pages of a column in a row group; a ValueError where there are none."""
-    at = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
-        at = chunk.dictionary_page_offset
-    end = at + chunk.total_compressed_size
-    while at < end:
+    at = chunk.begin
+    while at < chunk.end:
         head, length = _head(file, at)
         try:
             data = {field: head[field] for field in _DATA if field in head}
@@ -66,7 +97,7 @@ def _head(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
 
 
 class _Thrift:
-    """Thrift's compact protocol, as far as heads of pages have it; IndexError at the end."""
+    """Thrift's compact protocol, as far as Parquet has it; IndexError at the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -95,9 +126,20 @@ class _Thrift:
         if kind in (7, 8):  # a number of 8 bytes, or bytes, which nobody asks for
             self._skip(8 if kind == 7 else self._natural())
             return None
+        if kind in (9, 10):
+            return self._list(depth + 1)
         if kind == 12:
             return self.struct(depth + 1)
         raise ValueError("a head of another kind")
+
+    def _list(self, depth: int) -> list[Any]:
+        if depth > _DEEPEST:
+            raise ValueError("a head without end")
+        length, kind = divmod(self._byte(), 16)
+        if length == 15:
+            length = self._natural()
+        kind = 3 if kind in (1, 2) else kind  # of true and false, each has a byte here
+        return [self._value(kind, depth) for _ in range(length)]
 
     def _byte(self) -> int:
         byte = self._data[self.at]

@@ -234,7 +234,7 @@ def _feature_blocks(
                 faces = faces[described[faces]]
             values = chunk.flatten()
             block = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
-            with np.errstate(over="ignore"):  # what does not fit is found below
+            with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is found below
                 block = block.astype(dtype, copy=False)
             if values.null_count or len(block) != len(chunk):
                 track = table["track"][int(faces[0])].as_py()

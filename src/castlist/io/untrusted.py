@@ -1,4 +1,4 @@
-"""Files that anybody may have written: JSON and NumPy arrays, refused in one way."""
+"""Files that anybody may have written: small ones, JSON and NumPy arrays, refused in one way."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,7 +111,8 @@ def find_video(scanned: Scanned, film: int = 0) -> Path | None:
         scanned.folder / str(video.get("path", "")),
         scanned.folder.parent / str(video.get("name", "")),
     ]
-    return next((path.resolve() for path in places if path.is_file()), None)
+    # os.path: a name too long, or behind a closed door, is a file that is not there.
+    return next((path.resolve() for path in places if os.path.isfile(path)), None)
 
 
 def print_of(tracks: TrackSet) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, HTTPException, Query, Request, Security
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from fastapi.security import APIKeyHeader
 from jinja2 import Environment, StrictUndefined
 from pydantic import Field
@@ -22,6 +22,7 @@ from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept
 from castlist.cast.waivers import SharedFrame
 from castlist.errors import CastlistError, InputError
+from castlist.io.files import printable
 from castlist.report.page import title_of
 from castlist.report.parts import style, text_of
 from castlist.review import views
@@ -37,6 +38,7 @@ from castlist.review.described import (
     Style,
     answers_of,
 )  # fmt: skip
+from castlist.review.files import Served, Told
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.jobs import Reclustering
 
@@ -63,7 +65,7 @@ def make_app(
     """
     app = FastAPI(
         title="castlist review", version=__version__, docs_url=None, redoc_url=None,
-        responses=ANY,
+        responses=ANY, default_response_class=Told,
         # The guard looks at it, before anything else does; this says so in /openapi.json.
         dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
     )  # fmt: skip
@@ -80,31 +82,31 @@ def make_app(
         return answer
 
     @app.exception_handler(CastlistError)
-    async def refused(request: Request, error: CastlistError) -> JSONResponse:
+    async def refused(request: Request, error: CastlistError) -> Told:
         status = 409 if isinstance(error, ChangedMeanwhile | SharedFrame) else 422
         status = status if isinstance(error, InputError | ChangedMeanwhile) else 500
         told: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
         if isinstance(error, SharedFrame):
             told |= {"pairs": error.pairs[:20], "seconds": error.seconds}
-        return JSONResponse(told, status)
+        return Told(told, status)
 
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def malformed(request: Request, error: RequestValidationError) -> Told:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return JSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
+        return Told({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
 
     @app.exception_handler(Refusal)
-    async def not_so(request: Request, error: Refusal) -> JSONResponse:
+    async def not_so(request: Request, error: Refusal) -> Told:
         told = {"error": error.detail, "kind": "InputError"}
-        return JSONResponse(told, error.status_code, error.headers)
+        return Told(told, error.status_code, error.headers)
 
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
         environment = Environment(autoescape=True, undefined=StrictUndefined)
         template = environment.from_string(text_of(__package__, "review.html.j2"))
         return template.render(
-            title=title_of(corrections.tracks.videos),
+            title=printable(title_of(corrections.tracks.videos)),
             video=any(video is not None for video in videos),
             version=__version__,
         )
@@ -123,20 +125,20 @@ def make_app(
             raise HTTPException(404)
         return Script(text_of(__package__, name))
 
-    @app.get("/faces/{track}/{k}", response_class=FileResponse, responses=answers_of("image/jpeg"))
-    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> FileResponse:
+    @app.get("/faces/{track}/{k}", response_class=Served, responses=answers_of("image/jpeg"))
+    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Served:
         corrections.rows([track])  # a track of ours, so no path of anybody's making
         pictures = corrections.scanned.pictures(track)
         if k >= len(pictures):
             raise HTTPException(404)
-        return FileResponse(pictures[k], headers={"cache-control": "no-cache"})
+        return Served(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}", response_class=FileResponse, responses=answers_of("video/*"))
-    def film(number: Annotated[int, PathParameter(ge=0)]) -> FileResponse:
+    @app.get("/video/{number}", response_class=Served, responses=answers_of("video/*"))
+    def film(number: Annotated[int, PathParameter(ge=0)]) -> Served:
         video = videos[number] if number < len(videos) else None
-        if video is None or not video.is_file():
+        if video is None:
             raise HTTPException(404)
-        return FileResponse(video)
+        return Served(video)
 
     @app.get("/api/cast")
     def cast() -> dict[str, Any]:

@@ -16,6 +16,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import find_video
 from castlist.errors import InputError
 from castlist.review.app import make_app
+from castlist.review.files import playable
 from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
@@ -69,7 +70,7 @@ def serve(
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     scanned = corrections.scanned
-    found = [find_video(scanned, k) for k in range(len(scanned.films))]
+    found = [playable(find_video(scanned, k)) for k in range(len(scanned.films))]
     app = make_app(corrections, token, port, [video, *found[1:]] if video else found)
     address = f"http://{ADDRESS}:{port}/?token={token}"
     _warm(corrections)

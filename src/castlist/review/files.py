@@ -1,0 +1,68 @@
+"""Files that the page is given: faces and videos, as long as they are there and can be read."""
+
+from __future__ import annotations
+
+import json
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from castlist.errors import CastlistError
+from castlist.scanning.catalogue import VIDEO_SUFFIXES
+from castlist.video.frames import open_video
+
+
+class Served(FileResponse):
+    """A file, or a 404 if it went away or may not be read, whenever that turns out."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; that all is well is said with its first bytes, not before it is opened."""
+        start: list[Message] = []
+        begun = False
+
+        async def opened(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                start.append(message)
+                return
+            begun = True
+            while start:
+                await send(start.pop())
+            await send(message)
+
+        try:
+            await super().__call__(scope, receive, opened)
+        except (OSError, RuntimeError):  # the latter if it is no file, or none any more
+            if begun:
+                raise
+            told = {"error": "Not Found", "kind": "InputError"}
+            await JSONResponse(told, 404)(scope, receive, send)
+
+
+class Told(JSONResponse):
+    """JSON, whatever is in it: half a letter, of who wrote the folder, becomes ``?``."""
+
+    def render(self, content: Any) -> bytes:
+        """Write it."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+def playable(path: Path | None) -> Path | None:
+    """Return a video that a cast's folder names, if it is one: it may name any file of the disk.
+
+    FFmpeg takes some text for pictures too, by its name, so that has to be a video's as well.
+    """
+    if path is None or not (
+        path.suffix.lower() in VIDEO_SUFFIXES
+        or (guess_type(path.name)[0] or "").startswith("video/")
+    ):
+        return None
+    try:
+        with open_video(path):
+            return path
+    except (CastlistError, OSError):
+        return None

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from castlist.cast.corrections import Corrections
+from castlist.cast.folder import FACES, RUN, find_video
+from castlist.review.app import make_app
+from castlist.review.files import Told, playable
+from tests.cast.folders import made_video, write_folder
+from tests.review.server import Server
+from tests.video.videos import plain, write_video
+
+
+def test_only_what_opens_as_a_video_is_played(tmp_path):
+    film = write_video(tmp_path / "film.mp4", [plain((9, 9, 9))])
+    assert playable(film) == film
+    (tmp_path / "secret.txt").write_text("secret\n" * 200)  # FFmpeg has a way to show it
+    (tmp_path / "key.mp4").write_text("-----BEGIN KEY-----\n" * 200)
+    (tmp_path / "face.png").write_bytes(b"\x89PNG")
+    os.mkfifo(tmp_path / "pipe.mp4")
+    for name in ("secret.txt", "key.mp4", "face.png", "pipe.mp4", "gone.mp4"):
+        assert playable(tmp_path / name) is None, name
+    assert playable(None) is None
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x" * 5000, "a\0b", "/root/\udc80"])
+def test_a_folder_may_name_any_file(tmp_path, path):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    run = json.loads((folder / RUN).read_text())
+    run["video"] |= {"path": path, "name": path}
+    (folder / RUN).write_text(json.dumps(run))
+    cast = Corrections(folder)
+    assert playable(find_video(cast.scanned)) is None
+    cast.close()
+
+
+def test_what_goes_away_or_cannot_be_read_is_not_there(home, tmp_path):
+    folder = write_folder(tmp_path / "film.cast", made_video(), pictures=True)
+    film = tmp_path / "film.mp4"
+    os.link(home.with_name("film.mp4"), film)
+    told = tmp_path / "told"
+    with told.open("wb") as stderr, Server(folder, stderr=stderr) as server:
+        assert server.ask("/video/0", Range="bytes=0-9")[0] == 206
+        film.unlink()
+        assert server.ask("/video/0")[0] == 404
+        film.mkdir()
+        assert server.ask("/video/0", Range="bytes=0-9")[0] == 404
+        picture = folder / FACES / "0000_0.jpg"
+        assert server.ask("/faces/0000/0")[0] == 200
+        picture.unlink()
+        picture.symlink_to("/proc/self/mem")  # a file by all signs, and nothing to read at 0
+        status, _, content = server.ask("/faces/0000/0")
+        assert status == 404
+        assert json.loads(content)["error"] == "Not Found"
+    assert told.read_text() == ""
+
+
+def test_half_a_letter_can_be_told():
+    assert json.loads(Told({"name": "\udc80é<"}).body) == {"name": "?é<"}
+    routes = [route for route in make_app(None, "", 0).app.routes if route.path == "/api/cast"]
+    assert [route.response_class for route in routes] == [Told]

@@ -236,3 +236,10 @@ def test_clusterings_that_are_none(tmp_path, labels, points):
         log.clustering(1)
     with pytest.raises(InputError, match="a damaged log"):
         log.clustering(2**70)
+
+
+def test_a_user_whose_name_is_no_text(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "\udcff")
+    log = Log(tmp_path / "log.db")
+    log.append("name", {"who": [], "name": "Anna"}, 0)
+    assert [event.who for event in log.events()] == ["?"]

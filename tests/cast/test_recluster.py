@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 
+from castlist import BallModel, InputError, save_model
 from castlist.cast.corrections import Corrections
+from castlist.cast.folder import RUN
 from castlist.cast.log import ChangedMeanwhile
-from castlist.cast.recluster import accept, links_said, propose
+from castlist.cast.recluster import accept, links_said, model_of, propose
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
@@ -126,3 +131,16 @@ def test_another_scan_makes_an_old_clustering_void_and_lists_it(cast):
 def test_nobody_left(cast):
     cast.not_face(cast.tracks.ids.tolist())
     assert propose(cast, tuned=True).changes == ()
+
+
+def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
+    folder, file = write_folder(tmp_path / "film.cast", made_video()), tmp_path / "m.safetensors"
+    save_model(BallModel([16, 8], describer="SFace"), file)
+    run = json.loads((folder / RUN).read_text())
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    run["settings"] |= {"model": str(file), "model_print": found}
+    (folder / RUN).write_text(json.dumps(run))
+    assert model_of(Corrections(folder)).dims == (16, 8)
+    save_model(BallModel([16, 4], describer="SFace"), file)
+    with pytest.raises(InputError, match=r"not the model that .*film\.cast was scanned with"):
+        model_of(Corrections(folder))

@@ -49,3 +49,16 @@ def test_what_cannot_be_is_said_in_a_line(folder, words, said):
     result = castlist(words[0], folder, *words[1:], code=2)
     assert said in result.stderr
     assert Corrections(folder).last == 0
+
+
+def test_a_name_that_the_terminal_cannot_write(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    assert "?ukasz (1)" in castlist("name", folder, "1", "Łukasz").stdout
+    assert Corrections(folder).character(1).name == "Łukasz"
+
+
+def test_a_joined_cast_has_a_name(folder, tmp_path):
+    other = write_folder(tmp_path / "other.cast", made_video(seed=1))
+    for out in (".", "/"):
+        done = castlist("join", folder, other, "-o", out, code=2)
+        assert "a joined cast needs a folder of its own" in done.stderr

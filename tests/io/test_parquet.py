@@ -272,3 +272,10 @@ def test_notes_that_are_none(tmp_path, tracks, text):
     pq.write_table(table, path)
     with pytest.raises(InputError, match=r"film\.parquet: (unreadable|not in format)"):
         read_tracks(path)
+
+
+def test_a_video_whose_name_is_no_text_can_be_told(tmp_path):
+    path = tmp_path / "a.parquet"
+    tracks = TrackSet.from_faces(["a"], feature=np.ones((1, 2), np.float32), video="\ud800x")
+    write_tracks(path, tracks)
+    assert read_tracks(path).videos == ("?x",)

@@ -125,7 +125,10 @@ def test_the_usual_settings_are_the_papers_unless_neighbours_are_averaged():
     assert FinetuneSettings.of(model(2)).iterations < 2000
 
 
-@pytest.mark.parametrize("bad", [{"iterations": 0}, {"rate": 0.0}, {"pairs": 0}, {"momentum": 1.0}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"iterations": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"pairs": 0}, {"momentum": 1.0}],
+)
 def test_bad_settings(bad):
     with pytest.raises(InputError):
         FinetuneSettings(**bad)

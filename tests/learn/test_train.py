@@ -312,6 +312,13 @@ def test_a_loss_that_is_not_finite_stops_the_run(made):
         ({"seed": -1}, "seed must be 0 or more"),
         ({"weight_decay": -0.1}, "weight_decay must be 0 or more"),
         ({"validate_every": 0}, "validate_every must be at least 1"),
+        ({"seed": 2**63}, "seed must be at most"),
+        ({"hidden": (10**10,)}, "hidden widths must be between 1 and 65,536"),
+        ({"embedding": 10**10}, "embedding must be at most 65,536"),
+        ({"batch": 10**20}, "batch must be at most"),
+        ({"rounds": 101}, "rounds must be at most 100"),
+        ({"rate": float("inf")}, "rate must be finite"),
+        ({"b_hat": float("nan")}, "b_hat must be finite"),
         ({"loss": "luck"}, "loss must be one of ball, cross-entropy, ldml, .*, not 'luck'"),
     ],
 )

@@ -25,6 +25,12 @@ def test_the_curve_and_its_circle(tmp_path):
     assert colours(tmp_path / "with.png")[blue] > colours(tmp_path / "without.png")[blue] + 50
 
 
+def test_a_name_is_no_formula(tmp_path):
+    found = curve([0, 1, 1], complete_linkage([[0.0], [1.0], [1.1]]).merges)
+    draw_curves(tmp_path / "one.svg", {r"$\foo$": found}, {}, 2)
+    assert r"$\foo$" in (tmp_path / "one.svg").read_text("utf-8")
+
+
 def test_background_is_marked(tmp_path, tracks):
     draw_skew(tmp_path / "skew.png", tracks)
     seen = colours(tmp_path / "skew.png")

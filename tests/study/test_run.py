@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -212,6 +213,31 @@ def test_the_processes_of_a_killed_study_end(tmp_path):
             time.sleep(0.05)
 
 
+def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
+    code = (
+        "import os, pathlib, sys, time\n"
+        "from castlist.study.pieces import Piece, do_pieces\n"
+        "if __name__ == '__main__':\n"
+        "    begun = Piece('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
+        "    long = Piece('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
+        "    try:\n"
+        "        do_pieces([begun, long], 0, 2, lambda *_: None)\n"
+        "    except KeyboardInterrupt:\n"
+        "        sys.exit(130)\n"
+    )
+    (tmp_path / "some.py").write_text(code)
+    words = [sys.executable, "some.py", str(tmp_path / "begun")]
+    other = subprocess.Popen(
+        words, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "begun").exists():
+        assert other.poll() is None
+        time.sleep(0.02)
+    os.killpg(other.pid, signal.SIGINT)  # as a terminal does: all of them
+    assert other.communicate(timeout=60)[1] == ""
+    assert other.returncode == 130
+
+
 def test_restarting_deletes_nobody_elses_runs(study, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine.txt").write_text("precious")
@@ -255,7 +281,32 @@ def test_videos_are_called_as_in_the_paper():
 def test_a_damaged_answer_is_said_to_be_one(tmp_path, text):
     piece = Piece.of("a", tmp_path, dict, ())
     piece.keep({"nmi": 0.5})
-    assert piece.answer() == {"nmi": 0.5}
+    with piece.answer() as answer:
+        assert answer == {"nmi": 0.5}
     piece.file.write_text(text)
-    with pytest.raises(InputError, match="damaged; remove it"):
-        piece.answer()
+    with pytest.raises(InputError, match="damaged; remove it"), piece.answer():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("glob", "key", "value"),
+    [
+        ("runs/*/answer.json", "n_clusters", None),
+        ("runs/*/answer.json", "n_characters", "five"),
+        ("cache/films-*.json", "records", None),
+        ("cache/films-*.json", "records", [{"test": "films"}]),
+        ("cache/films-base-seed-0-*.json", "curves", {"BBT": {"nmi": [0.5]}}),
+        ("cache/seconds-*.json", "seconds", {"ball": "long"}),
+    ],
+)
+def test_an_answer_of_another_shape_is_damaged(folder, study, glob, key, value):
+    file = min((folder / "out").glob(glob))
+    before = file.read_text()
+    answer = json.loads(before)
+    del answer[key]
+    file.write_text(json.dumps(answer | ({} if value is None else {key: value})))
+    try:
+        with pytest.raises(InputError, match="damaged; remove it"):
+            run_study(study[0], folder / "out")
+    finally:
+        file.write_text(before)

@@ -4,6 +4,8 @@ import itertools
 import re
 import struct
 import wave
+from fractions import Fraction
+from types import SimpleNamespace
 
 import av
 import numpy as np
@@ -88,13 +90,21 @@ def combs(image: np.ndarray) -> float:
     return float(np.mean((up * down > 0) * np.minimum(np.abs(up), np.abs(down))))
 
 
-def test_interlaced_pictures_are_woven(tmp_path):
-    fields = [plain((20, 20, 20), (128, 96)) for _ in range(24)]
-    for i, field in enumerate(fields):  # a bar that moves between the two fields of a frame
+def interlaced(width: int = 128) -> list[np.ndarray]:
+    """Return frames of a bar that moves between the two fields of each."""
+    fields = [plain((20, 20, 20), (width, 96)) for _ in range(24)]
+    for i, field in enumerate(fields):
         field[:, 4 * i : 4 * i + 24] = 235
-    frames = [np.where(np.arange(96)[:, None, None] % 2 == 0, a, b)
-              for a, b in zip(fields[::2], fields[1::2], strict=True)]  # fmt: skip
-    path = write_video(tmp_path / "v.mkv", frames, codec="mpeg2video", flags="+ildct+ilme")
+    even = np.arange(96)[:, None, None] % 2 == 0
+    return [np.where(even, a, b) for a, b in zip(fields[::2], fields[1::2], strict=True)]
+
+
+INTERLACED = {"codec": "mpeg2video", "flags": "+ildct+ilme"}
+
+
+def test_interlaced_pictures_are_woven(tmp_path):
+    frames = interlaced()
+    path = write_video(tmp_path / "v.mkv", frames, **INTERLACED)
     with open_video(path) as video:
         found = [f.image() for f in video.frames()]
         times = [f.time for f in video.frames()]
@@ -102,6 +112,28 @@ def test_interlaced_pictures_are_woven(tmp_path):
     np.testing.assert_allclose(times, np.arange(12) / 25, atol=2e-3)
     assert combs(frames[6]) > 5
     assert combs(found[6]) < 0.2 * combs(frames[6])
+
+
+def test_interlaced_pictures_may_change_their_size(tmp_path):
+    path = tmp_path / "v.ts"
+    parts = [write_video(tmp_path / f"{w}.ts", interlaced(w), **INTERLACED) for w in (128, 160)]
+    path.write_bytes(b"".join(part.read_bytes() for part in parts))
+    with open_video(path) as video:
+        decoded = sum(1 for _ in video._pictures())
+        found = [f.image() for f in video.frames()]
+    assert len(found) == decoded > 20
+    assert {image.shape for image in found} == {(96, 128, 3)}
+    assert max(combs(image) for image in found) < 0.2 * combs(interlaced()[6])
+
+
+def test_pictures_that_cannot_be_woven_are_told_with_their_file(tmp_path):
+    path = write_video(tmp_path / "v.mkv", interlaced(), **INTERLACED)
+    with open_video(path) as video:
+        video._stream = SimpleNamespace(time_base=Fraction(0), start_time=0)
+        pictures = video._container.decode(video=0)
+        video._pictures = lambda: pictures
+        with pytest.raises(CastlistError, match=r"v\.mkv: its interlaced pictures"):
+            list(video._timed())
 
 
 @pytest.mark.parametrize("start", [0.5, 9.0, 17.0])

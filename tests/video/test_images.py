@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 import struct
 import zlib
 from dataclasses import replace
@@ -36,6 +38,19 @@ def test_both_layouts_are_found_in_order(tmp_path):
         picture_tracks(tmp_path, {"nobody"})
     with pytest.raises(InputError, match="no such folder"):
         picture_tracks(tmp_path / "none")
+
+
+def test_names_that_are_not_text_stay_different(tmp_path):
+    picture = tmp_path / "a.jpg"
+    grey(picture)
+    for name in (b"\xfe", b"\xff"):
+        folder = os.path.join(os.fsencode(tmp_path), b"ann", name)
+        try:
+            os.makedirs(folder)
+        except OSError:
+            pytest.skip("names are text here")
+        shutil.copy(picture, os.path.join(folder, b"a.jpg"))
+    assert [t.name for t in picture_tracks(tmp_path)] == [r"ann/\xfe", r"ann/\xff"]
 
 
 @pytest.fixture(scope="module")

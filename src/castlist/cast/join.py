@@ -75,6 +75,8 @@ def join(
     out = Path(out)
     if len({Path(folder).resolve() for folder in folders}) < 2:
         raise InputError("two casts at least are needed to join")
+    if not out.name:
+        raise InputError(f"{out}: a joined cast needs a folder of its own; name one that is new")
     # Beside it, and moved when whole: half a cast is none.
     beside = out.with_name(f".{out.name}.partial")
     with locked(beside):

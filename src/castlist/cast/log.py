@@ -17,6 +17,7 @@ from castlist.cast.anchors import Anchor
 from castlist.cast.database import Database
 from castlist.cast.said import check_faces, check_said, check_when
 from castlist.errors import CastlistError, InputError
+from castlist.io.files import printable
 from castlist.io.untrusted import parse_json
 
 
@@ -174,6 +175,6 @@ def _insert(
 
 def _user() -> str:
     try:
-        return getpass.getuser()
+        return printable(getpass.getuser())
     except (OSError, KeyError, ImportError):  # no such user here, as in some containers
         return ""

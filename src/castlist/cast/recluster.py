@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 from pathlib import Path
@@ -211,7 +212,16 @@ def _changes(before: Rows, after: Rows, face: Rows) -> tuple[Change, ...]:
 
 def model_of(corrections: Corrections) -> BallModel:
     """Return the model that the scan began with."""
-    name = str(corrections.scanned.run.get("settings", {}).get("model", "shipped"))
-    if name != "shipped":
-        return load_model(Path(name))
-    return shipped_model(corrections.tracks.describer or "SFace")
+    noted = corrections.scanned.run.get("settings", {})
+    name = str(noted.get("model", "shipped"))
+    if name == "shipped":
+        return shipped_model(corrections.tracks.describer or "SFace")
+    path = Path(name)
+    model = load_model(path)
+    wanted = noted.get("model_print")  # not noted by a castlist of old
+    if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
+        raise InputError(
+            f"{path}: not the model that {corrections.scanned.folder} was scanned with; put that "
+            "one back, or scan the video again"
+        )
+    return model

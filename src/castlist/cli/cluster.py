@@ -82,7 +82,10 @@ def cluster(
 
 
 def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
-    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+    with (
+        replacing(path) as partial,
+        partial.open("w", newline="", encoding="utf-8", errors="replace") as file,  # odd names
+    ):
         writer = csv.writer(file)
         writer.writerow(["video", "track", "character"])
         for i, label in enumerate(labels):

@@ -16,7 +16,7 @@ from castlist._version import __version__
 from castlist.errors import InputError, first_line
 from castlist.features import Features
 from castlist.io.bounds import is_wide, require_features, require_size, require_text
-from castlist.io.files import replacing
+from castlist.io.files import printable, replacing
 from castlist.io.sources import Source
 from castlist.io.untrusted import parse_json
 from castlist.tracks import TrackSet
@@ -265,8 +265,8 @@ def _to_tracks(
             column("track"),
             feature=features,
             box=np.stack(sides, axis=1) if len(sides) == 4 else None,
-            video=str(about.get("video", path.stem)),
-            describer=str(about.get("describer", "")),
+            video=printable(str(about.get("video", path.stem))),
+            describer=printable(str(about.get("describer", ""))),
             **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
         )
     except (ValueError, TypeError, pa.ArrowException) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
+from math import inf
 
 import numpy as np
 import torch
@@ -58,7 +59,8 @@ class FinetuneSettings:
             raise InputError(
                 f"iterations and pairs must be at least 1: {self.iterations}, {self.pairs}"
             )
-        if self.rate <= 0 or self.epsilon < 0 or not 0 <= self.momentum < 1 or self.seed < 0:
+        good = 0 < self.rate < inf and 0 <= self.epsilon < inf and 0 <= self.momentum < 1
+        if not good or self.seed < 0:
             raise InputError(
                 "rate must be positive, epsilon and seed 0 or more, momentum in [0, 1): "
                 f"{self.rate}, {self.epsilon}, {self.seed}, {self.momentum}"

@@ -19,10 +19,10 @@ from castlist.errors import InputError, first_line
 from castlist.io.files import replacing
 from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
+from castlist.learn.settings import MOST_ROUNDS
 
 FORMAT = 2
 _METADATA = "castlist"
-_MOST_ROUNDS = 100  # of averaging neighbours; more change nothing, and take for ever
 _LARGEST = 2**30  # bytes: many times a model, or what a training needs to go on
 #: What safetensors raises at what is none, or has numbers of a kind that PyTorch lacks.
 _NO_TENSORS = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
@@ -68,7 +68,7 @@ def load_model(path: str | Path) -> BallModel:
             )
         dims = [int(d) for d in about["dims"]]
         _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])
-        if not 0 <= about["rounds"] <= _MOST_ROUNDS or not -1 <= about["reach"] <= 1:
+        if not 0 <= about["rounds"] <= MOST_ROUNDS or not -1 <= about["reach"] <= 1:
             raise InputError(
                 f"{path}: not a castlist model ({about['rounds']} rounds at {about['reach']})"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 from castlist.errors import InputError
@@ -19,6 +20,11 @@ LOSS_NAMES: dict[str, bool] = {
     "prototypical-ball": False,
 }
 
+_WIDEST = 65_536  # of a layer: the weights between two such take 16 GiB
+_MOST = 2**31 - 1
+_LARGEST_SEED = 2**63 - 1  # that PyTorch takes
+MOST_ROUNDS = 100  # of averaging neighbours; more change nothing, and take for ever
+
 _RULES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("embedding batch epochs decay_every validate_every", "at least 1", lambda value: value >= 1),
     ("rate decay", "positive", lambda value: value > 0),
@@ -26,7 +32,13 @@ _RULES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("rate_b freeze_b seed rounds", "0 or more", lambda value: value >= 0),
     ("momentum reach held", "in [0, 1)", lambda value: 0 <= value < 1),
     ("validation", "between 0 and 1", lambda value: 0 < value < 1),
-)
+    ("rate decay alpha alpha_b epsilon weight_decay rate_b b_hat", "finite", isfinite),
+    ("embedding", f"at most {_WIDEST:,}", lambda value: value <= _WIDEST),
+    ("batch epochs decay_every validate_every freeze_b", f"at most {_MOST:,}",
+     lambda value: value <= _MOST),
+    ("rounds", f"at most {MOST_ROUNDS}", lambda value: value <= MOST_ROUNDS),
+    ("seed", f"at most {_LARGEST_SEED:,}", lambda value: value <= _LARGEST_SEED),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,8 @@ class TrainSettings:
             for name in names.split():
                 if not good(getattr(self, name)):
                     raise InputError(f"{name} must be {rule}, not {getattr(self, name)}")
-        if any(width < 1 for width in self.hidden):
-            raise InputError(f"hidden widths must be at least 1, not {self.hidden}")
+        if any(not 1 <= width <= _WIDEST for width in self.hidden):
+            raise InputError(f"hidden widths must be between 1 and {_WIDEST:,}, not {self.hidden}")
         if self.held and self.loss != "ball":
             raise InputError(f"held is of the ball loss: {self.loss} has no b")
         if self.loss not in LOSS_NAMES:

@@ -74,7 +74,8 @@ class RunNotes:
                 "size": list(video.size), "rate": video.rate,
             },
             "settings": {
-                **asdict(settings), "model": str(settings.model or "shipped"),
+                **asdict(settings), "describer": printable(settings.describer),
+                "model": _model(settings.model), "model_print": settings.model and model,
                 "tracks": None if settings.tracks is None else printable(settings.tracks.name),
             },
             "versions": {
@@ -141,6 +142,11 @@ def _way(folder: Path, video: Path) -> str:
         return printable(os.path.relpath(video.resolve(), folder.resolve()))
     except ValueError:  # another drive
         return printable(str(video.resolve()))
+
+
+def _model(path: Path | None) -> str:
+    """Say which model it is, wherever the next command is given."""
+    return "shipped" if path is None else printable(os.path.abspath(path))
 
 
 def _content(path: Path | None) -> str:

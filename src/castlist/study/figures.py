@@ -53,8 +53,9 @@ def draw_curves(
             values = 100 * getattr(curve, name)
             # There are ten colours.
             style = ("-", "--", ":", "-.")[i // 10 % 4]
+            plain = label.replace("$", r"\$")  # or Matplotlib takes it for a formula
             (line,) = axes.plot(
-                curve.n_clusters, values, label=label, linewidth=1.6, linestyle=style
+                curve.n_clusters, values, label=plain, linewidth=1.6, linestyle=style
             )
             at = np.flatnonzero(curve.n_clusters == chosen.get(label))
             if len(at):

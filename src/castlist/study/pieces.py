@@ -6,10 +6,12 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,15 +58,16 @@ class Piece:
         with replacing(self.file) as partial:
             partial.write_text(json.dumps(answer), "utf-8")
 
-    def answer(self) -> dict[str, Any]:
-        """Return the answer that was kept."""
+    @contextmanager
+    def answer(self) -> Iterator[dict[str, Any]]:
+        """Give the answer that was kept; one that cannot be taken for what it is, is damaged."""
         try:
             answer = read_json(self.file)
-        except (OSError, ValueError) as error:
+            if not isinstance(answer, dict):
+                raise TypeError(f"{type(answer).__name__} instead of an answer")
+            yield answer
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise InputError(f"{self.file}: damaged; remove it to have it made anew") from error
-        if not isinstance(answer, dict):
-            raise InputError(f"{self.file}: damaged; remove it to have it made anew")
-        return answer
 
 
 def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progress) -> None:
@@ -80,8 +83,10 @@ def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progre
     # Spawned: a fork of a process with running threads may hang.
     context = multiprocessing.get_context("spawn")
     workers = min(n_threads(), len(missing))
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
-        waiting = {pool.submit(piece.call, *piece.arguments): piece for piece in missing}
+        with _uninterrupted():
+            waiting = {pool.submit(piece.call, *piece.arguments): piece for piece in missing}
         try:
             for future in as_completed(waiting):
                 piece = waiting[future]
@@ -97,8 +102,22 @@ def do_pieces(pieces: Sequence[Piece], before: int, total: int, progress: Progre
                 done += 1
                 progress("study", done, total)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()  # nobody waits for what they would find
             raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach: the study ends them, and they say nothing."""
+    if threading.current_thread() is not threading.main_thread():  # which alone hears of it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a process starts with what is ignored
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin() -> None:

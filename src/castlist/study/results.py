@@ -38,6 +38,14 @@ class Record:
     nmi: float
     wcp: float
 
+    def __post_init__(self) -> None:
+        # Records are read from files, too.
+        if not all(isinstance(one, str) for one in (self.test, self.column, self.method, self.how)):
+            raise TypeError("a record's names must be text")
+        figures = (self.seed, self.n_characters, self.n_clusters, self.nmi, self.wcp)
+        if not all(isinstance(one, int | float) for one in figures) or self.n_characters < 1:
+            raise TypeError("a record's figures must be numbers, of one character at least")
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON knows it."""
         return asdict(self)

@@ -175,19 +175,19 @@ class _Work:
         records, shown = [], []
         curves: dict[tuple[str, str], dict[str, tuple[Curve, int]]] = {}
         for (method, seed), job in self.training.items():
-            records.append(_on_validation("validation", "all of it", method, seed, job.answer()))
+            with job.answer() as best:
+                records.append(_on_validation("validation", "all of it", method, seed, best))
         for (variant, seed), job in self.ablating.items():
-            one = _on_validation("ablation", variant.group, variant.label, seed, job.answer())
+            with job.answer() as best:
+                one = _on_validation("ablation", variant.group, variant.label, seed, best)
             records.append(one)
         for job in testing:
-            answer = job.answer()
-            records += [Record(**one) for one in answer["records"]]
-            shown += [Shown(**one) for one in answer.get("shown", ())]
-            for column, one in answer.get("curves", {}).items():
-                chosen = one.pop("chosen")
-                drawn = Curve(**{name: np.array(values) for name, values in one.items()})
-                place = curves.setdefault((job.arguments[0].name, column), {})
-                place[job.arguments[1].name] = (drawn, chosen)
+            with job.answer() as answer:
+                records += [Record(**one) for one in answer["records"]]
+                shown += [Shown(**one) for one in answer.get("shown", ())]
+                for column, one in answer.get("curves", {}).items():
+                    place = curves.setdefault((job.arguments[0].name, column), {})
+                    place[job.arguments[1].name] = _curve(**one)
         found = Results(records, curves=curves, shown=shown)
         for test in self.plan.tests:
             columns = list(columns_of(test))
@@ -196,8 +196,20 @@ class _Work:
             counts, background = tracks_per_identity(TrackSet.join(videos))
             found.skew[test.name] = (counts.tolist(), background.tolist())
         for job in timing:
-            found.seconds.update(job.answer()["seconds"])
+            with job.answer() as answer:
+                found.seconds.update(
+                    {name: float(seconds) for name, seconds in answer["seconds"].items()}
+                )
         return found
+
+
+def _curve(chosen: int, **values: list[float]) -> tuple[Curve, int]:
+    """Make a curve of what was kept of it."""
+    arrays = {name: np.array(of) for name, of in values.items()}
+    curve = Curve(**arrays)
+    if any(one.shape != (len(curve.nmi),) or one.dtype.kind not in "if" for one in arrays.values()):
+        raise ValueError("not a curve")
+    return curve, int(chosen)
 
 
 def _fingerprint(test: Test) -> list[Any]:

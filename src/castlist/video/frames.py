@@ -15,13 +15,12 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
 from castlist.errors import CastlistError, InputError
+from castlist.video.containers import MOST_PIXELS, open_container, reason
 
 Image = NDArray[np.uint8]  # height × width × BGR
 
 _LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
-_MOST_PIXELS = 2**26  # of a picture: twice 8K. A decoder keeps a dozen of them or two
 _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
-_LIMITS = {"max_pixels": str(_MOST_PIXELS)}  # FFmpeg refuses more before it makes room
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
 
 
@@ -130,7 +129,7 @@ class Video:
     def _reopen(self) -> None:
         """Go back to the beginning; a seek there may land behind it."""
         self._container.close()
-        self._container, self._stream = _container(self.path)
+        self._container, self._stream = open_container(self.path)
 
     def _timed(self) -> Iterator[tuple[float, av.VideoFrame]]:
         """Yield pictures with their times, which only ever grow."""
@@ -164,23 +163,25 @@ class Video:
     def _progressive(self) -> Iterator[av.VideoFrame]:
         """Yield whole pictures: two fields, a moment apart, would make combs of faces."""
         graph: Any = None
-        for picture in self._pictures():
-            if graph is None and not picture.interlaced_frame:
-                yield picture
-                continue
-            if graph is None:
-                graph = av.filter.Graph()
-                source = graph.add_buffer(template=self._stream)
-                woven = graph.add("bwdif", "mode=send_frame:deint=interlaced")
-                sink = graph.add("buffersink")
-                source.link_to(woven)
-                woven.link_to(sink)
-                graph.configure()
-            graph.push(picture)
-            yield from _pulled(graph)
-        if graph is not None:
-            graph.push(None)
-            yield from _pulled(graph)
+        shape = None
+        try:
+            for picture in self._pictures():
+                now = (picture.width, picture.height, picture.format.name)
+                if graph is not None and now != shape:  # a graph is made for pictures of one shape
+                    yield from _woven(graph, None)
+                    graph = None
+                if graph is None and not picture.interlaced_frame:
+                    yield picture
+                    continue
+                if graph is None:
+                    graph, shape = _weaver(picture, self._stream.time_base), now
+                yield from _woven(graph, picture)
+            if graph is not None:
+                yield from _woven(graph, None)
+        except (FFmpegError, ValueError) as error:
+            raise CastlistError(
+                f"{self.path}: its interlaced pictures cannot be woven ({reason(error)})"
+            ) from error
 
     def _pictures(self) -> Iterator[av.VideoFrame]:
         packets, failures = self._container.demux(self._stream), 0
@@ -196,7 +197,7 @@ class Video:
                 return
             except (FFmpegError, OSError) as error:
                 raise CastlistError(
-                    f"{self.path}: reading it failed ({_reason(error)}); when it can be read "
+                    f"{self.path}: reading it failed ({reason(error)}); when it can be read "
                     "again, give the same command, and it goes on from here"
                 ) from error
             if packet is None:
@@ -216,7 +217,7 @@ def open_video(path: str | Path) -> Video:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
-    container, stream = _container(path)
+    container, stream = open_container(path)
     video = Video(path, (0, 0), 0.0, 25.0, 0, 0, False, container, stream)
     try:
         _look_at_first_picture(video)
@@ -228,38 +229,15 @@ def open_video(path: str | Path) -> Video:
     return video
 
 
-def _container(path: Path) -> tuple[Any, Any]:
-    """Open a file and choose its video stream."""
-    try:
-        container = av.open(str(path), metadata_errors="ignore", options=dict(_LIMITS))
-    except (FFmpegError, OSError, ValueError) as error:
-        raise InputError(
-            f"{path}: cannot be read as a video ({_reason(error)}); is it whole, and a video?"
-        ) from error
-    cover = av.stream.Disposition.attached_pic
-    streams = [s for s in container.streams.video if not s.disposition & cover]
-    if not streams:
-        what = "sound only" if container.streams.audio else "no picture"
-        container.close()
-        raise InputError(f"{path}: there is {what} in it, and faces need a picture")
-    stream: Any = streams[0]
-    if stream.codec_context is None:
-        container.close()
-        raise InputError(f"{path}: its pictures are in a format that cannot be decoded here")
-    stream.thread_type = "AUTO"
-    stream.codec_context.options = dict(_LIMITS)
-    return container, stream
-
-
 def _look_at_first_picture(video: Video) -> None:
     """Fill in what the file says of itself, and what only a decoded picture tells."""
     path, container, stream = video.path, video._container, video._stream
     width, height = stream.codec_context.width, stream.codec_context.height
-    if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > _MOST_PIXELS:
+    if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > MOST_PIXELS:
         size = f"{width} × {height}" if width else "no or too many"
         raise InputError(
             f"{path}: pictures of {size} pixels; castlist reads up to {_LONGEST_SIDE:,} a side, "
-            f"and {_MOST_PIXELS:,} in all"
+            f"and {MOST_PIXELS:,} in all"
         )
     picture = next(video._pictures(), None)
     if picture is None:
@@ -279,14 +257,24 @@ def _look_at_first_picture(video: Video) -> None:
     video.rate = rate if 0 < rate < 1000 else 25.0
 
 
-def _pulled(graph: Any) -> Iterator[av.VideoFrame]:
+def _weaver(picture: av.VideoFrame, time_base: Fraction) -> Any:
+    """Make a graph that makes whole pictures of fields, for pictures such as this one."""
+    graph = av.filter.Graph()
+    width, height, pixels = picture.width, picture.height, picture.format
+    source = graph.add_buffer(width=width, height=height, format=pixels, time_base=time_base)
+    woven = graph.add("bwdif", "mode=send_frame:deint=interlaced")
+    sink = graph.add("buffersink")
+    source.link_to(woven)
+    woven.link_to(sink)
+    graph.configure()
+    return graph
+
+
+def _woven(graph: Any, picture: av.VideoFrame | None) -> Iterator[av.VideoFrame]:
+    """Give a picture to a graph, or say that there are no more, and yield what is ready."""
+    graph.push(picture)
     while True:
         try:
             yield graph.pull()
         except (av.error.BlockingIOError, av.error.EOFError):
             return
-
-
-def _reason(error: Exception) -> str:
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text)

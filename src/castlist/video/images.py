@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Collection
@@ -55,20 +56,26 @@ def picture_tracks(folder: Path, people: Collection[str] | None = None) -> list[
     for person in sorted(path for path in folder.iterdir() if path.is_dir()):
         if people is not None and person.name not in people:
             continue
+        who = _text(person.name)
         for entry in sorted(person.iterdir()):
+            name = f"{who}/{_text(entry.name)}"
             if entry.is_dir():
                 inside = tuple(p for p in sorted(entry.iterdir()) if p.suffix.lower() in SUFFIXES)
                 if inside:
-                    name = f"{person.name}/{entry.name}"
-                    found.append(PictureTrack(person.name, name, inside))
+                    found.append(PictureTrack(who, name, inside))
             elif entry.suffix.lower() in SUFFIXES:
-                found.append(PictureTrack(person.name, f"{person.name}/{entry.name}", (entry,)))
+                found.append(PictureTrack(who, name, (entry,)))
     if not found:
         raise InputError(
             f"{folder}: no pictures as person/track/*.jpg or person/*.jpg"
             + (" of the people asked for" if people is not None else "")
         )
     return found
+
+
+def _text(name: str) -> str:
+    """Return a file's name as text, and another for another name, which ``?`` would not be."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def describe_folder(
@@ -141,7 +148,7 @@ def describe_folder(
         identity=np.repeat([track.person for track, _ in pairs], counts),
         box=np.concatenate([one.box for _, one in pairs]),
         score=np.concatenate([one.score for _, one in pairs]),
-        video=folder.name,
+        video=_text(folder.name),
         describer=names[0],
     )
     return described, faceless

@@ -1,0 +1,66 @@
+"""What may end a command other than itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from castlist import CastlistError
+from castlist.cli import main
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (CastlistError("no"), 2, "castlist: no\n"),
+        (OSError(28, "No space left on device", "x"), 2, "castlist: x: No space left on device\n"),
+        (MemoryError("Unable to allocate 1 TiB"), 2, "castlist: not enough memory (Unable to allo"),
+        (MemoryError(), 2, "castlist: not enough memory\n"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 4"), 2, "not enough memory\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_what_a_command_may_end_with(monkeypatch, capsys, error, code, says):
+    def fail():
+        raise error
+
+    monkeypatch.setattr("castlist.cli.app.app", fail)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert says in capsys.readouterr().err
+
+
+def test_a_defect_of_ours_is_not_hidden(monkeypatch):
+    def fail():
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("castlist.cli.app.app", fail)
+    with pytest.raises(RuntimeError, match="a defect"):
+        main()
+
+
+def test_interrupted_while_it_loads():
+    code = (
+        "import os, signal, sys\n"
+        "from castlist.cli import main\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'castlist.cli.scan':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_no_encoding_is_too_small():
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-m", "castlist", "train", "--help"]  # has a τ in it
+    done = subprocess.run(words, capture_output=True, text=True, env=environ)
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from castlist.scanning.notes import RunNotes
+from castlist.scanning.settings import ScanSettings
+from castlist.video.frames import open_video
+from tests.video.videos import plain, write_video
+
+
+def test_a_model_is_noted_by_where_and_what_it_is(tmp_path, monkeypatch):
+    path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
+    (tmp_path / "m.safetensors").write_bytes(b"a model")
+    monkeypatch.chdir(tmp_path)
+    with open_video(path) as video:
+        noted = RunNotes.open(tmp_path, video, ScanSettings(model=Path("m.safetensors"))).value
+        shipped = RunNotes.open(tmp_path, video, ScanSettings()).value
+    assert noted["settings"]["model"] == str(tmp_path / "m.safetensors")
+    assert noted["settings"]["model_print"] == hashlib.sha256(b"a model").hexdigest()
+    assert shipped["settings"]["model"] == "shipped"
+    assert shipped["settings"]["model_print"] is None

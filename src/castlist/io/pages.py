@@ -2,7 +2,7 @@
 
 The sums in a file's footer are only said. Arrow makes room for what the head of each page says, and
 for as many values as it says: so that is what has to be counted. Heads and footer are in Thrift's
-compact protocol. (Where columns are, pyarrow says too, but a damaged one ends the process.)
+compact protocol. (pyarrow says too where the columns are, but a damaged one ends the process.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -96,6 +99,24 @@ def test_more_faces_than_a_row_group(tmp_path):
     (path,) = write_tracks(tmp_path / "v.parquet", tracks)
     assert pq.ParquetFile(path).num_row_groups == 3
     np.testing.assert_array_equal(read_tracks(path).mean_features(), tracks.mean_features())
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_no_thread_is_left_at_work(tmp_path, made):
+    """One of Arrow's can abort the whole process at its end."""
+    (path,) = write_tracks(tmp_path / "v.parquet", made)
+    code = """if True:
+        import os, sys
+        import pyarrow.parquet
+        from castlist import read_tracks
+        read_tracks(sys.argv[1])
+        before = len(os.listdir("/proc/self/task"))
+        pyarrow.parquet.ParquetFile(sys.argv[1]).read(use_threads=True)
+        print(len(os.listdir("/proc/self/task")) - before)
+    """
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 0  # so they were not there before
 
 
 def test_no_tracks_and_no_features(tmp_path, tracks):

@@ -211,10 +211,12 @@ def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
 def _read(
     path: Path, file: pq.ParquetFile, columns: list[str], group: int | None = None
 ) -> pa.Table:
+    # Without Arrow's threads: a process that ends soon after may be aborted by one that is still at
+    # work (apache/arrow#34314), and of one heavy column they are no quicker.
     try:
         if group is None:
-            return file.read(columns=columns)
-        return file.read_row_group(group, columns=columns)
+            return file.read(columns=columns, use_threads=False)
+        return file.read_row_group(group, columns=columns, use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({first_line(error)})") from error
 

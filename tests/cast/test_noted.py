@@ -3,11 +3,12 @@ from __future__ import annotations
 import copy
 import json
 
+import numpy as np
 import pytest
 
 from castlist import InputError
 from castlist.cast.corrections import Corrections
-from castlist.cast.noted import amount, check_run, number_of, pause_of
+from castlist.cast.noted import amount, are_points, check_run, number_of, pause_of
 from castlist.cast.sentences import sentence
 from tests.cast.folders import made_video, write_folder
 
@@ -66,6 +67,14 @@ def test_a_folder_that_says_so_is_refused(tmp_path, file, change):
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
     with pytest.raises(InputError, match=r"x\.cast"):
         Corrections(folder)
+
+
+def test_embeddings_beyond_all_squares():
+    assert are_points(np.eye(3, dtype=np.float32))
+    assert are_points(np.empty((0, 0)))
+    for value in (np.nan, np.inf, -1e30):
+        assert not are_points(np.array([[0.0, value]]))
+    assert not are_points(np.array([[1]]))
 
 
 def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):

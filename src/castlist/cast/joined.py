@@ -31,7 +31,7 @@ from castlist.cast.folder import (
     Scanned,
     write_points,
 )
-from castlist.cast.noted import amount, check_run, pause_of
+from castlist.cast.noted import amount, are_points, check_run, pause_of
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
@@ -90,7 +90,7 @@ def read_joined(folder: Path) -> Scanned:
     fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
     if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all():
         raise InputError(f"{folder}: its files do not belong together; join again")
-    if whole.dtype.kind != "f" or not np.isfinite(whole).all():
+    if not are_points(whole):
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
         folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,

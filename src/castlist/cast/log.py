@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor
 from castlist.cast.database import Database
+from castlist.cast.noted import are_points
 from castlist.cast.said import check_faces, check_said, check_when
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
@@ -144,7 +145,7 @@ class Log(Database):
             points = points.reshape(len(labels), len(points) // max(len(labels), 1))
         except (ValueError, TypeError) as error:
             raise InputError(f"{self.path}: a damaged clustering ({error})") from error
-        if not (labels > 0).all() or not np.isfinite(points).all():
+        if not (labels > 0).all() or not are_points(points):
             raise InputError(f"{self.path}: a damaged clustering")
         return row[0], labels, points
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from castlist.cast.folder import RUN
 
 _MOST = 2**40  # seconds, or pixels: no video has so many
 _MOST_CHARACTERS = 2**31
+_FARTHEST = 1e9  # embeddings are of length 1, or nearly so
 
 
 def check_run(run: Any) -> dict[str, Any]:
@@ -46,6 +50,11 @@ def number_of(value: Any) -> int:
     if type(value) is not int or not 0 < value < _MOST_CHARACTERS:
         raise ValueError(f"{str(value)[:20]!r} is no number of a character")
     return value
+
+
+def are_points(values: NDArray[Any]) -> bool:
+    """Say whether numbers are embeddings that can be reckoned with: squares of them, too."""
+    return values.dtype.kind == "f" and bool((np.abs(values) < _FARTHEST).all())
 
 
 def _check_film(film: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned, digest
 from castlist.cast.joined import read_joined
-from castlist.cast.noted import amount, check_run, pause_of
+from castlist.cast.noted import amount, are_points, check_run, pause_of
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
 from castlist.io.untrusted import load_array, read_json
@@ -39,6 +39,6 @@ def read_scanned(folder: str | Path) -> Scanned:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
-    if not own or not fits or not np.isfinite(points).all():
+    if not own or not fits or not are_points(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
     return Scanned(folder, tracks, labels, points, threshold, cast.duration, pause, run)

@@ -157,7 +157,13 @@ class Video:
         # A scaler kept for its size, on one thread: making one takes longer than scaling.
         scaler = self._scalers.setdefault((width, height), VideoReformatter())
         way = Interpolation.AREA if 2 * width < picture.width else Interpolation.BILINEAR
-        small = scaler.reformat(picture, width, height, "bgr24", interpolation=way, threads=1)
+        try:
+            small = scaler.reformat(picture, width, height, "bgr24", interpolation=way, threads=1)
+        except (FFmpegError, ValueError) as error:
+            raise CastlistError(
+                f"{self.path}: has pictures of {picture.format.name}, {picture.width} × "
+                f"{picture.height}, which cannot be shown ({reason(error)})"
+            ) from error
         return np.asarray(small.to_ndarray(), np.uint8)
 
     def _progressive(self) -> Iterator[av.VideoFrame]:

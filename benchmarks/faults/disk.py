@@ -105,7 +105,9 @@ class Trial:
         done = run(self.words, self.home, before=be_nobody)
         for path in paths:
             path.chmod(0o755 if path.is_dir() else 0o644)
-        wrong = [wrong_end(done, *DENIED), *(f"{n} is harmed" for n in self.harmed())]
+        wrong = [f"{name} is harmed" for name in self.harmed()]
+        if done.code or other(self.wanted, state(self.home)):  # else there was nothing to write
+            wrong.append(wrong_end(done, *DENIED))
         wrong += self.repeated(done)
         self.fresh()
         mine = [word for word in self.words if (self.home / word).exists()]

@@ -83,6 +83,15 @@ def test_odd_pixel_formats(tmp_path, pixels):
         assert colour_at(image, 0.25, 0.25) == [0, 0, 1]
 
 
+@pytest.mark.parametrize("space", [3, 8, 14, 255])
+def test_colours_that_ffmpeg_does_not_know_are_shown_all_the_same(tmp_path, space):
+    path = write_video(tmp_path / "a.mp4", [plain((0, 0, 255))] * 2)
+    with open_video(path) as video:
+        frame = next(video.frames())
+        frame._picture.colorspace = space
+        assert colour_at(frame.image(32), 0.5, 0.5) == [0, 0, 1]
+
+
 def combs(image: np.ndarray) -> float:
     """Return how much rows differ from both their neighbours, in the same direction."""
     rows = image[:, :, 0].astype(int)

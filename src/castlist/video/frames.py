@@ -21,6 +21,7 @@ Image = NDArray[np.uint8]  # height × width × BGR
 
 _LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
 _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
+_UNSPECIFIED = 2  # of colour spaces, as in H.273
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
 
 
@@ -157,8 +158,15 @@ class Video:
         # A scaler kept for its size, on one thread: making one takes longer than scaling.
         scaler = self._scalers.setdefault((width, height), VideoReformatter())
         way = Interpolation.AREA if 2 * width < picture.width else Interpolation.BILINEAR
+        how = (width, height, "bgr24")
         try:
-            small = scaler.reformat(picture, width, height, "bgr24", interpolation=way, threads=1)
+            try:
+                small = scaler.reformat(picture, *how, interpolation=way, threads=1)
+            except FFmpegError:
+                # Colours of a kind that FFmpeg does not turn into BGR (ICtCp, YCgCo, or damage): as
+                # if nothing were said of them they are a little off, and faces are faces.
+                picture.colorspace = _UNSPECIFIED
+                small = scaler.reformat(picture, *how, interpolation=way, threads=1)
         except (FFmpegError, ValueError) as error:
             raise CastlistError(
                 f"{self.path}: has pictures of {picture.format.name}, {picture.width} × "

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_a_run_goes_into_no_cast(single, tmp_path):
 )
 def test_no_file_of_a_cast_is_written_over(single, name):
     with pytest.raises(InputError, match=r"of the cast .*film.cast; give another file"):
-        check_file(single / name)
+        check_file(single / name, ".csv")
 
 
 def test_whatever_way_leads_to_it(single, tmp_path, monkeypatch):
@@ -79,19 +80,19 @@ def test_whatever_way_leads_to_it(single, tmp_path, monkeypatch):
     (tmp_path / "link.json").symlink_to(single / "cast.json")
     for path in (tmp_path / "way" / "cast.json", tmp_path / "link.json"):
         with pytest.raises(InputError, match="give another file"):
-            check_file(path)
+            check_file(path, ".csv")
     monkeypatch.chdir(single)
     with pytest.raises(InputError, match="give another file"):
-        check_file(folder.Path("cast.json"))
+        check_file(folder.Path("cast.json"), ".json")
 
 
 def test_what_is_no_part_of_a_cast_may_be_written(single, tmp_path):
     for name in ("cast.json", "run.json", "tracks.parquet"):
-        check_file(tmp_path / name)
+        check_file(tmp_path / name, Path(name).suffix)
         (tmp_path / name).write_text("{}")
-        check_file(single / f"my {name}")
+        check_file(single / f"my {name}", Path(name).suffix)
         if name != "tracks.parquet":
-            check_file(tmp_path / name)  # and once more
+            check_file(tmp_path / name, Path(name).suffix)  # and once more
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
@@ -107,3 +108,13 @@ def _make(home, names):
             path.mkdir(exist_ok=True)
         else:
             path.write_text(json.dumps({"stages": {}} if name == "run.json" else {}))
+
+
+def test_a_file_of_another_kind_is_not_written_over(tmp_path):
+    video = tmp_path / "film.mp4"
+    check_file(video, ".csv")  # whoever wants it so, where nothing is
+    video.write_bytes(b"a film")
+    with pytest.raises(InputError, match=r"film\.mp4 is there already and no \.csv file"):
+        check_file(video, ".csv")
+    (tmp_path / "film.CSV").write_text("an earlier one")
+    check_file(tmp_path / "film.CSV", ".csv")

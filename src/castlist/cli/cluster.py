@@ -50,7 +50,7 @@ def cluster(
     from castlist.learn.model_file import load_model
 
     if out is not None:
-        check_file(out)
+        check_file(out, ".csv")
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
         net = load_model(model) if model else None

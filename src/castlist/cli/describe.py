@@ -41,7 +41,7 @@ def describe(
     from castlist.video.detect import open_detector
     from castlist.video.images import describe_folder
 
-    check_file(out)
+    check_file(out, ".parquet")
     with licences_shown(), progress() as report:
         tracks, faceless = describe_folder(
             folder,

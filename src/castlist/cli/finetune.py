@@ -42,7 +42,7 @@ def finetune(
     from castlist.learn.model_file import load_model, save_model
     from castlist.learn.shipped import shipped_model
 
-    check_file(out)
+    check_file(out, ".safetensors")
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
         start = load_model(model) if model else shipped_model(tracks.describer or "SFace")

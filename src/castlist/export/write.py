@@ -79,7 +79,7 @@ def export_cast(
     else:
         files = [path / name if path.is_dir() else path]
     for file in files:  # all of them before the first is written
-        check_file(file)
+        check_file(file, form.suffix)
     for file, (_, lines) in zip(files, parts, strict=True):
         _write(file, lines)
     return files

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from castlist.errors import InputError
-from castlist.io.untrusted import parse_json
+from castlist.io.untrusted import read_json
 
 #: What a cast is made of, of one video or of several: files, and folders with all in them.
 OWN = frozenset((
@@ -61,8 +61,8 @@ def check_for_run(folder: Path, what: str) -> None:
         )
 
 
-def check_file(path: Path) -> None:
-    """Refuse to write over a file of a cast, whatever way leads to it.
+def check_file(path: Path, suffix: str) -> None:
+    """Refuse to write over a file of a cast, whatever way leads to it, or of another kind.
 
     (Another hard name of such a file may be given: files are replaced by name, and it stays.)
     """
@@ -75,6 +75,8 @@ def check_file(path: Path) -> None:
                 raise InputError(
                     f"{path} would be written over {own} of the cast {home}; give another file"
                 )
+    if path.is_file() and path.suffix.lower() != suffix:  # a slip of the hand: it may be the video
+        raise InputError(f"{path} is there already and no {suffix} file; give another name")
 
 
 def _whose(folder: Path) -> str:
@@ -98,10 +100,8 @@ def _seen(folder: Path) -> list[str]:
 
 
 def _notes(folder: Path) -> dict[str, object]:
-    if not _has(folder, "run.json"):  # a pipe would never end
-        return {}
     try:
-        value = parse_json((folder / "run.json").read_text("utf-8"))
+        value = read_json(folder / "run.json")
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

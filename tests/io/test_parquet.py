@@ -238,6 +238,13 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
         read_tracks(tmp_path / "bad.parquet")
 
 
+def test_a_feature_that_is_not_finite_of_a_track_whose_name_is_none(tmp_path):
+    none = pa.array([b"\xff"] * 3).view(pa.string())
+    path = write_table(tmp_path / "bad.parquet", track=none, feature=features(*[[1, np.nan]] * 3))
+    with pytest.raises(InputError, match=r"bad.parquet: "):
+        read_tracks(path)
+
+
 @pytest.mark.parametrize("name", ["x", "h", "track", "identity"])
 def test_text_that_is_none_is_refused_in_short(tmp_path, name):
     none = pa.array([b"\xff" * 100_000] * 3).view(pa.string())

@@ -81,8 +81,8 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
     about = {
         "format": FORMAT,
         "castlist": __version__,
-        "video": tracks.videos[0] if tracks.videos else path.stem,
-        "describer": tracks.describer,
+        "video": printable(tracks.videos[0] if tracks.videos else path.stem),
+        "describer": printable(tracks.describer),
     }
     light = pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(about)})
     schema = light.schema
@@ -215,8 +215,11 @@ def _read(
     # work (apache/arrow#34314), and of one heavy column they are no quicker.
     try:
         if group is None:
-            return file.read(columns=columns, use_threads=False)
-        return file.read_row_group(group, columns=columns, use_threads=False)
+            table = file.read(columns=columns, use_threads=False)
+        else:
+            table = file.read_row_group(group, columns=columns, use_threads=False)
+        table.validate(full=True)  # text that is none, and words that no dictionary has
+        return table
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({first_line(error)})") from error
 
@@ -268,7 +271,7 @@ def _to_tracks(
             feature=features,
             box=np.stack(sides, axis=1) if len(sides) == 4 else None,
             video=printable(str(about.get("video", path.stem))),
-            describer=printable(str(about.get("describer", ""))),
+            describer=str(about.get("describer", "")),
             **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
         )
     except (ValueError, TypeError, pa.ArrowException) as error:

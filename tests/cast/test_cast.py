@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet
-from castlist.cast.cast import load_cast, make_cast, save_cast, seconds_of_tracks
+from castlist.cast.cast import load_cast, make_cast, save_cast, seconds_of_tracks, video_ends
 from castlist.cast.certainty import certainty
 
 
@@ -39,7 +39,22 @@ def test_nobody_is_background_where_everybody_is_short(film):
 
 
 def test_a_track_lasts_from_its_first_face_to_its_last(film):
-    np.testing.assert_allclose(seconds_of_tracks(film, 0.2), [20.2, 30.2, 0.4, 0.6, 8.2])
+    lengths = seconds_of_tracks(film, 0.2, video_ends(film, 70))
+    np.testing.assert_allclose(lengths, [20.2, 30.2, 0.4, 0.6, 8.2])
+
+
+def test_nobody_is_seen_after_the_end_of_the_video(film):
+    def seconds(tracks, *about, **more):
+        labels = np.arange(len(tracks))
+        cast = make_cast(tracks, labels, tracks.mean_features(), *about, **more)
+        return {int(one.tracks[0]): one.seconds for one in cast.characters}
+
+    assert seconds(film, 68.1)[4] == pytest.approx(8.1)
+    assert seconds(film, 50)[4] == pytest.approx(8)  # a file that says less than it shows
+    two = TrackSet.join([film, replace(film, videos=("second.mp4",))])
+    found = seconds(two, 68.1 + 70, starts=[0.0, 68.1])  # each by its own end
+    assert (found[4], found[9]) == pytest.approx((8.1, 8.2))
+    assert seconds(two, 68.1)[4] == pytest.approx(8.2)  # which of them is so long is not known
 
 
 def test_what_is_saved_is_loaded(film, tmp_path):

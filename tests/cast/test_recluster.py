@@ -91,6 +91,23 @@ def test_named_characters_keep_name_and_number(cast):
     assert propose(cast).changes == ()
 
 
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_track_that_went_two_ways_changes_nobodys_number(cast, marked):
+    """It had a character of its own before it came to another: neither is a new one now."""
+    cast.move(["0000"])
+    cast.name(5, "Bo")
+    cast.move(["0000"], to=3)
+    if marked:
+        cast.not_face(["0000"])
+    before = shape(cast)
+    for _ in range(2):
+        proposal = propose(cast)
+        assert proposal.changes == ()
+        assert "Bo" not in proposal.names.values()  # who was called so is nobody any more
+        accept(cast, proposal)
+        assert shape(cast) == before
+
+
 def test_a_named_character_goes_where_most_of_it_goes(tmp_path):
     """And keeps its number there, though another has more tracks in that cluster."""
     tracks = made_video(people=2, each=12, noise=0.05, pairs=False)

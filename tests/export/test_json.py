@@ -5,9 +5,20 @@ import json
 import jsonschema
 import pytest
 
+from castlist import Corrections, read_tracks
+from castlist.cast.folder import TRACKS
+from castlist.cast.join import join
 from castlist.export.json import json_lines, json_schema
 from castlist.export.timeline import timelines
-from tests.export.casts import AWKWARD, made_timeline, nobody, two_videos
+from tests.cast.test_join import episode
+from tests.export.casts import (
+    AWKWARD,
+    made_cast,
+    made_timeline,
+    nobody,
+    note_video,
+    two_videos,
+)
 
 
 def written(lines):
@@ -15,6 +26,25 @@ def written(lines):
     jsonschema.Draft202012Validator.check_schema(json_schema())
     jsonschema.validate(value, json_schema(), jsonschema.Draft202012Validator)
     return value
+
+
+def test_screen_time_is_that_of_the_tracks_and_ends_with_the_video(tmp_path):
+    """Of one video, and of two that end just after the last face."""
+    film = made_cast(tmp_path / "film.cast")
+    homes = [episode(tmp_path, f"e{k}", 2, each=2, seed=k) for k in (1, 2)]
+    for k, home in enumerate(homes):
+        last = float(read_tracks(home / TRACKS).time.max())
+        note_video(home, duration=last + 0.05 * (k + 1))
+    join(homes, tmp_path / "both.cast")
+    for cast in (film, Corrections(tmp_path / "both.cast")):
+        value = written(timelines(cast))
+        lasts = {one["name"]: one["duration"] for one in value["videos"]}
+        for one in value["characters"]:
+            assert all(t["end"] <= lasts[t["video"]] for t in one["tracks"])
+            spans = sum(t["end"] - t["start"] for t in one["tracks"])
+            assert one["seconds"] == pytest.approx(spans, abs=0.01)
+        ends = {t["end"] for one in value["characters"] for t in one["tracks"]}
+        assert set(lasts.values()) <= ends
 
 
 def test_the_whole_cast(tmp_path):

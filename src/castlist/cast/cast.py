@@ -134,7 +134,7 @@ def make_cast(
     starts : sequence of float
         When each of several videos begins, if they are seen one after another.
     """
-    seconds = seconds_of_tracks(tracks, pause)
+    seconds = seconds_of_tracks(tracks, pause, video_ends(tracks, duration, starts))
     kept = labels >= 0
     clusters = np.unique(labels[kept])
     total = np.array([seconds[labels == c].sum() for c in clusters])
@@ -171,10 +171,29 @@ def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
     return np.asarray(tracks.time + begins[tracks.track_of_face])
 
 
-def seconds_of_tracks(tracks: TrackSet, pause: float) -> NDArray[np.float64]:
-    """Return how long each track is: from its first face to its last, and one pause."""
+def video_ends(
+    tracks: TrackSet, duration: float, starts: Sequence[float] = (0.0,)
+) -> NDArray[np.float64]:
+    """Return when each video ends, in its own time; infinite where only all are known together."""
+    ends = np.diff([*starts, duration])
+    count = max(1, len(tracks.videos))
+    if len(ends) != count:
+        return np.full(count, np.inf)
+    # A file may say less than it shows.
+    np.fmax.at(ends, tracks.video[tracks.track_of_face], tracks.time)
+    return ends
+
+
+def seconds_of_tracks(
+    tracks: TrackSet, pause: float, ends: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how long each track is: from its first face to its last, and one pause.
+
+    Not beyond when its video ends, which ``ends`` says of each.
+    """
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
-    return np.asarray(tracks.time[last] - tracks.time[first] + pause)
+    gone = np.minimum(tracks.time[last] + pause, ends[tracks.video])
+    return np.asarray(gone - tracks.time[first])
 
 
 def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:

@@ -186,7 +186,7 @@ class State:
         if not len(tracks):
             return
         self._waive(body, find)
-        to = self._character(find(body["to"])) if body["to"] else None
+        to = self._character(find(body["to"]), coming=tracks) if body["to"] else None
         if to is None:
             to = self._apart_already(tracks, away)
         to = self._new() if to is None else to
@@ -214,11 +214,13 @@ class State:
     def _recluster(self, body: dict[str, Any], find: Find) -> None:
         """Nothing: which clustering it all begins with was chosen before."""
 
-    def _character(self, tracks: Rows, whole: bool = True) -> int | None:
+    def _character(
+        self, tracks: Rows, whole: bool = True, coming: Rows | None = None
+    ) -> int | None:
         """Find the character that these tracks were; None if none of them is there any more.
 
         If they were the whole of it, and are now in a cluster of which something else was said,
-        they are taken out of it.
+        they are taken out of it: unless that was said only of tracks that are ``coming`` to them.
         """
         if not len(tracks):
             return None
@@ -231,6 +233,10 @@ class State:
             assert held is not None
             others = (self.owner == held) & (self._said == held)
             others[tracks] = False
+            if coming is not None and others[coming].any():
+                others[coming] = False
+                if not others.any():  # it was said of who they were before, and that one is gone
+                    self._forget(held)
             character = self._new() if whole and others.any() else held
             if character != held:  # somebody else's cluster: not these tracks
                 self.owner[tracks] = character

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.appearances import Appearance, appearances
-from castlist.cast.cast import Cast, Character
+from castlist.cast.cast import Cast, Character, video_ends
 from castlist.cast.corrected import Corrected
 from castlist.errors import InputError
 from castlist.export.timecode import exact_rate, frame_at
@@ -170,8 +170,9 @@ def _timeline(
     exact = _rate(tracks, rate if rate is not None else about.get("rate"))
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     start, seen = tracks.time[first], tracks.time[last]
-    last_seen = float(tracks.time.max(initial=0.0))
-    duration = max(cast.duration if len(videos) < 2 else last_seen + pause, last_seen)
+    duration = float(video_ends(cast.tracks, cast.duration, cast.starts)[number])
+    if not np.isfinite(duration):
+        duration = float(tracks.time.max(initial=0.0)) + pause
     # A look may come a frame late, where the rate is no multiple of the looks' rate.
     touching = pause + (float(1 / exact) if exact else 0.0) + 1e-6
     place = np.full(len(cast.tracks), -1)

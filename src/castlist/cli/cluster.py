@@ -9,11 +9,18 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
+from castlist.cli.common import (
+    Boxes,
+    Data,
+    Json,
+    print_json,
+    print_table,
+    progress,
+    read_with_model,
+)
 from castlist.export.csv import text_cell
 from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
-from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
 
 _MOST = 20  # characters shown
@@ -47,13 +54,10 @@ def cluster(
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
     from castlist.cluster.tracks import cluster_tracks
-    from castlist.learn.model_file import load_model
 
     if out is not None:
         check_file(out)
-    with waiting("reading tracks"):
-        tracks = read_tracks(*data, boxes=boxes)
-        net = load_model(model) if model else None
+    tracks, net = read_with_model(data, boxes, model)
     with progress() as report:
         found = cluster_tracks(
             tracks, net, threshold=threshold, n_clusters=characters,

@@ -51,7 +51,10 @@ def test_options_of_formats(folder):
         (["a film é.cast", "--to", "edl", "--drop-frame"], "no drop-frame timecode"),
         (["a film é.cast", "--to", "edl", "--rate", "0"], "frame rate"),
         (["a film é.cast", "--to", "csv", "--rate", "25"], "csv is in seconds"),
-        (["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"], "cannot write"),
+        (
+            ["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"],
+            "written over run.json",
+        ),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(folder, words, says):

@@ -18,6 +18,7 @@ from castlist.cli.common import (
     progress,
     read_with_model,
 )
+from castlist.errors import counted
 from castlist.export.csv import text_cell
 from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
@@ -80,7 +81,8 @@ def cluster(
     print_table(["character", "tracks"], [[int(c), int(counts[c])] for c in order[:_MOST]])
     rest = len(order) - _MOST
     more = f" ({rest} more, {counts[order[_MOST:]].sum()} tracks)" if rest > 0 else ""
-    typer.echo(f"\n{len(tracks)} tracks, {found.n_clusters} characters{more}")
+    made = counted(found.n_clusters, "character")
+    typer.echo(f"\n{counted(len(tracks), 'track')}, {made}{more}")
     if out is not None:
         typer.echo(out)
 

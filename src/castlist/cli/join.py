@@ -72,7 +72,7 @@ def add(
     with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)
-    typer.echo(f"{new} of them are new")
+    typer.echo(f"{new} of them {'is' if new == 1 else 'are'} new")
 
 
 @contextmanager

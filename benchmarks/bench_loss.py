@@ -9,6 +9,7 @@ are.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import time
 from collections.abc import Callable
@@ -117,6 +118,7 @@ def compare_losses(x: Tensor, labels: Tensor, b: Tensor) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     torch.manual_seed(0)
     labels = torch.randint(K, (N,))
     labels[:K] = torch.arange(K)

@@ -41,6 +41,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     work: Path = parser.parse_args().work
+    for needed in (work / "val.parquet", work / "recast_val"):
+        if not needed.exists():
+            parser.error(f"there is no {needed}; WORK is what study_data.py made")
     lfw, recast = read_tracks(work / "val.parquet"), read_tracks(work / "recast_val")
     episodes = videos_of(recast)
     dim = lfw.require_features().dim

@@ -194,6 +194,8 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     given = parser.parse_args()
     validation = given.validation or given.fit
+    if not any(given.work.glob(f"recast{'_val' if validation else ''}/*.parquet")):
+        parser.error(f"{given.work} has no recast episodes; study_data.py --for review makes them")
     folders = ["recast_val/*", "review_val/*/*"] if validation else ["recast/*"]
     paths = [path for one in folders for path in sorted(given.work.glob(f"{one}.parquet"))]
     episodes = [Episode(read_tracks(path), given.work / "review") for path in paths]

@@ -137,6 +137,8 @@ def main() -> None:
             path = folder / f"{size[0]}x{size[1]}-{arguments.seed}.mp4"
             truth = path.with_suffix(".truth.json")
             if not truth.is_file():
+                if arguments.clips is None or not any(arguments.clips.glob("*.mp4")):
+                    parser.error(f"clips: {arguments.clips} is no folder of .mp4 files")
                 write_truth(compose(arguments.clips, path, seed=arguments.seed, size=size), truth)
             report(path, read_truth(truth), arguments.repeats)
 

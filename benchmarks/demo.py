@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from demo_video import compose_demo, fetch_pictures
 
 
 def main() -> None:
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("demo"))
+    folder: Path = parser.parse_args().folder
     sample = folder / "sample.mp4"
     if not sample.is_file():
         print("composing a sample video of four people …", flush=True)

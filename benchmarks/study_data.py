@@ -92,6 +92,18 @@ def recast_part(shared: Path, work: Path, part: str) -> None:
         )  # fmt: skip
 
 
+def needed(shared: Path, work: Path, purpose: str) -> list[Path]:
+    """Return what must be there to begin: the authors' data, and photographs not unpacked yet."""
+    archives = ["lfw", "pins"] if purpose == "review" else ["lfw", "pins", "ytf"]
+    lists = ["excluded", "val"] if purpose == "review" else ["excluded", "val", "train"]
+    faces = shared / "faces"
+    return [
+        shared / "authors",
+        *(faces / f"{name}.zip" for name in archives if not (work / name).is_dir()),
+        *(faces / f"lfw_{name}_ids.txt" for name in lists),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shared", type=Path)
@@ -99,6 +111,8 @@ def main() -> None:
     parser.add_argument("--for", dest="purpose", choices=["study", "review"], default="study")
     given = parser.parse_args()
     shared, work = given.shared, given.work
+    if missing := [path for path in needed(shared, work, given.purpose) if not path.exists()]:
+        parser.error(f"there is no {missing[0]}; SHARED holds authors and faces (docs/study.md)")
     work.mkdir(parents=True, exist_ok=True)
     recast_part(shared, work, "recast_val")
     recast_part(shared, work, "recast")

@@ -60,7 +60,7 @@ PURPOSE = {
     "scenedetect-headless": "finds cuts",
     "schemathesis": "asks the review server whatever its description allows",
     "scikit-learn": "the estimator's interface; k-means and mixtures",
-    "scipy": "assignment, .mat files, statistics",
+    "scipy": "distances, dendrograms, sparse graphs, assignment",
     "threadpoolctl": "threads of BLAS",
     "torch": "training and embedding",
     "typer": "the command line",

@@ -18,6 +18,11 @@ class CollapseWarning(UserWarning):
 _LONGEST = 300  # characters of a library's message: some quote the whole value
 
 
+def counted(n: int, what: str) -> str:
+    """Say how many: one track, two tracks."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def first_line(error: BaseException) -> str:
     """Say in one line what went wrong: how the message begins, and a library's kind of error."""
     lines = str(error).strip().splitlines() or [""]

@@ -79,7 +79,7 @@ def test_merge_keeps_the_first_number_and_any_name(cast):
 def test_two_names_are_asked_about(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    with pytest.raises(InputError, match="Anna and Bo: which name"):
+    with pytest.raises(InputError, match="Anna and Bo; say with --name"):
         cast.merge([1, 3])
     cast.merge([1, 3], name="Bo")
     assert cast.character(1).name == "Bo"
@@ -108,6 +108,24 @@ def test_move_and_split(cast):
         cast.move(["0000"])
     with pytest.raises(InputError, match="there already"):
         cast.move(["0004"], to=3)
+
+
+def test_whole_characters_can_be_split_off_together(cast):
+    cast.move(["0000"])
+    cast.move(["0004"])
+    cast.move(["0000", "0004"])
+    assert tracks_of(cast, int(cast.state.owner[cast.rows(["0000"])[0]])) == ["0000", "0004"]
+    cast.move(["0001"])
+    cast.undo()
+    with pytest.raises(SharedFrame, match=r"^1 pair of these tracks shares a frame, at 0\.0 s"):
+        cast.move(["0000", "0001"])
+
+
+@pytest.mark.parametrize("to", [None, 3])
+def test_what_is_no_face_is_not_moved(cast, to):
+    cast.not_face(["0000"])
+    with pytest.raises(InputError, match=r"'0000' is marked as not a face; `castlist undo .*`"):
+        cast.move(["0000", "0004"], to)
 
 
 def test_a_character_whose_tracks_all_leave_is_gone_with_its_name(cast):

@@ -20,10 +20,6 @@ def cast(tmp_path):
     return Corrections(write_folder(tmp_path / "film.cast", made_video()))
 
 
-def owner_of(cast: Corrections, track: str) -> int:
-    return int(cast.state.owner[cast.rows([track])[0]])
-
-
 def test_nothing_said_changes_nothing(cast):
     assert propose(cast).changes == ()
     assert cast.last == 0

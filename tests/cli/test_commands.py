@@ -16,8 +16,9 @@ WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
 def castlist(*words, code=0):
     """Run the real program."""
     done = subprocess.run(
-        [sys.executable, "-m", "castlist", *map(str, words)], capture_output=True, text=True
-    )
+        [sys.executable, "-m", "castlist", *map(str, words)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done

@@ -39,8 +39,8 @@ def test_name_merge_split_undo_log_report(folder):
     ("words", "said"),
     [
         (["merge", "1", "2"], "share a frame"),
-        (["name", "nobody", "x"], "no character 'nobody'"),
-        (["split", "nope"], "no track 'nope'"),
+        (["name", "nobody", "x"], "no character 'nobody'; names and numbers stand in the report"),
+        (["split", "nope"], "--to csv -o -` lists them"),
         (["undo"], "nothing to undo"),
         (["split", "0000", "--to", "2", "--not-a-face"], "--to or --not-a-face"),
     ],
@@ -48,6 +48,21 @@ def test_name_merge_split_undo_log_report(folder):
 def test_what_cannot_be_is_said_in_a_line(folder, words, said):
     result = castlist(words[0], folder, *words[1:], code=2)
     assert said in result.stderr
+    assert Corrections(folder).last == 0
+
+
+def test_two_names_and_how_to_say_which(folder):
+    cast = Corrections(folder)
+    cast.name(1, "Anna")
+    cast.name(3, "Bo")
+    assert "Anna and Bo; say with --name" in castlist("merge", folder, "1", "3", code=2).stderr
+
+
+def test_with_nobody_to_ask_it_is_said_how_to_do_without(tmp_path):
+    tracks = made_video()
+    folder = write_folder(tmp_path / "film.cast", tracks, labels=range(len(tracks)))
+    done = castlist("recluster", folder, code=2)
+    assert "give --yes to take it without asking" in done.stderr
     assert Corrections(folder).last == 0
 
 

@@ -50,7 +50,11 @@ def test_options_of_formats(folder):
         (["a film é.cast", "--to", "vtt", "--by", "track"], "ids of mot"),
         (["a film é.cast", "--to", "edl", "--drop-frame"], "no drop-frame timecode"),
         (["a film é.cast", "--to", "edl", "--rate", "0"], "frame rate"),
-        (["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"], "cannot write"),
+        (["a film é.cast", "--to", "csv", "--rate", "25"], "csv is in seconds"),
+        (
+            ["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"],
+            "written over run.json",
+        ),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(folder, words, says):
@@ -60,4 +64,6 @@ def test_mistakes_are_one_message_and_exit_code_2(folder, words, says):
 
 
 def test_help_has_an_example():
-    assert "castlist export episode.cast --to edl" in castlist("export", "--help").stdout
+    told = castlist("export", "--help").stdout
+    assert "castlist export episode.cast --to edl" in told
+    assert "cvat: CAST.xml" in " ".join(told.replace("│", " ").split())

@@ -9,6 +9,7 @@ from tests.cast.test_join import by_track, episode, people
 from tests.cli.test_commands import castlist
 from tests.rays import needs_ray
 from tests.review.server import Server
+from tests.video.videos import plain, write_video
 
 
 @pytest.fixture
@@ -55,9 +56,13 @@ def test_join_name_add_review(three, tmp_path):
 
 
 def test_what_cannot_be(three, tmp_path):
+    film, season = tmp_path / "film.mp4", tmp_path / "season.cast"
+    write_video(film, [plain((9, 9, 9))])
+    castlist("join", *three[:2], "-o", season)
     for words, said in (
         (["join", three[0], "-o", tmp_path / "x.cast"], "two casts at least"),
         (["add", three[0], three[1]], "the cast of one video"),
+        (["review", season, "--video", film], "2 videos, and none of them is called film.mp4"),
         (["add", tmp_path / "none.cast", three[1]], "not a cast"),
     ):
         run = castlist(*words, code=2)

@@ -34,6 +34,24 @@ def test_what_a_command_may_end_with(monkeypatch, capsys, error, code, says):
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("describe", "person/track/*.jpg or person/*.jpg"),
+        ("add", "The folder that castlist join made"),
+        ("train", "Times through the tracks"),
+        ("train", "Draws the split"),
+        ("finetune", "--model -m"),
+    ],
+)
+def test_help_says_what_is_so(monkeypatch, capsys, command, says):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "argv", ["castlist", command, "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert says in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_defect_of_ours_is_not_hidden(monkeypatch):
     def fail():
         raise RuntimeError("a defect")

@@ -65,10 +65,10 @@ def test_models_lists_them(castlist):
 
 def test_verify(castlist):
     damage(REGISTRY["yunet"])
-    done = castlist("models", "verify", code=1)
+    done = castlist("models", "verify", code=2)
     assert ["yunet", "damaged"] in [line.split() for line in done.out.splitlines()]
     assert "`castlist models fetch yunet`" in done.err
-    states = json.loads(castlist("models", "verify", "--json", code=1).out)
+    states = json.loads(castlist("models", "verify", "--json", code=2).out)
     assert states == {name: "damaged" if name == "yunet" else "missing" for name in REGISTRY}
 
 

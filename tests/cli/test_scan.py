@@ -37,7 +37,23 @@ def test_a_clip_is_one_character(folder, clips, weights):
     assert found["characters"][0]["seconds"] == pytest.approx(3.1, abs=0.3)
     table = castlist("scan", clips / "d0.mp4", "-o", folder).stdout
     assert "Character 1" in table
-    assert "1 characters; 1 tracks in 0:03 of video" in table
+    assert "1 character; 1 track in 0:03 of video" in table
+
+
+@pytest.mark.parametrize("option", ["--characters", "--min-characters"])
+def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
+    folder, clips, weights, option
+):
+    done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
+    said = f"d0.mp4 has 1 track, so 1 character at most; give a smaller {option}"
+    assert said in done.stderr
+    cast = folder / "d0.cast"
+    watched = json.loads((cast / "run.json").read_text())["stages"]["watch"]
+    castlist("scan", clips / "d0.mp4", "-o", folder, option, "1")
+    castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
+    stages = json.loads((cast / "run.json").read_text())["stages"]
+    assert stages["watch"] == watched
+    assert set(stages) == {"watch", "group", "report"}  # of the one that could be
 
 
 def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):
@@ -56,6 +72,11 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):
         (["grey one.mp4", "--describer", "edgeface"], "no model for features of edgeface"),
         (["grey one.mp4", "--describer", "resnet"], "no describer 'resnet'"),
         (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
+        (
+            ["grey one.mp4", "--min-characters", "3", "--max-characters", "2"],
+            "--min-characters 3 is more than --max-characters 2",
+        ),
+        (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; give --device cpu or cuda"),
         (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),
         (["grey one.mp4", "--sample-rate", "0"], "Invalid value"),
         (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "two videos would share"),

@@ -31,6 +31,16 @@ def test_something_must_say_when_to_stop(crowd):
         cluster_tracks(crowd)
 
 
+@pytest.mark.parametrize(
+    ("asked", "option"), [("n_clusters", "--characters"), ("at_least", "--min-characters")]
+)
+def test_more_characters_than_tracks_cannot_be(crowd, asked, option):
+    tau = None if asked == "n_clusters" else 1.0
+    assert cluster_tracks(crowd, threshold=tau, **{asked: 3}).n_clusters == 3
+    with pytest.raises(InputError, match=f"3 tracks, so 3 characters at most; .* {option}$"):
+        cluster_tracks(crowd, threshold=tau, **{asked: 4})
+
+
 def test_a_model_of_another_describer_is_refused(crowd):
     from dataclasses import replace
 

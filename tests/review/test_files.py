@@ -5,10 +5,11 @@ import os
 
 import pytest
 
+from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, RUN, find_video
 from castlist.review.app import make_app
-from castlist.review.files import Told, playable
+from castlist.review.files import Told, film_given, playable
 from tests.cast.folders import made_video, write_folder
 from tests.review.server import Server
 from tests.video.videos import plain, write_video
@@ -24,6 +25,20 @@ def test_only_what_opens_as_a_video_is_played(tmp_path):
     for name in ("secret.txt", "key.mp4", "face.png", "pipe.mp4", "gone.mp4"):
         assert playable(tmp_path / name) is None, name
     assert playable(None) is None
+
+
+def test_a_video_that_is_given_is_one_and_stands_for_one(tmp_path):
+    film = write_video(tmp_path / "e2.mp4", [plain((9, 9, 9))])
+    films = [{"name": "e1.mp4"}, {"name": "e2.mp4"}]
+    cast = tmp_path / "x.cast"
+    assert film_given(film, cast, films) == 1
+    assert film_given(film, cast, films[:1]) == 0
+    with pytest.raises(InputError, match="3 videos, and 2 of them are called e2.mp4"):
+        film_given(film, cast, [*films, films[1]])
+    for name in ("text.txt", "text.mp4"):
+        (tmp_path / name).write_text("no video\n" * 200)
+        with pytest.raises(InputError, match=name):
+            film_given(tmp_path / name, cast, films[:1])
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x" * 5000, "a\0b", "/root/\udc80"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -35,6 +36,15 @@ def test_an_onnx_file_gets_rgb_between_minus_one_and_one(tmp_path, batch):
     expected = means / np.linalg.norm(means, axis=1, keepdims=True)
     np.testing.assert_allclose(describer.describe(FACES), expected, atol=1e-4)
     assert len(describer.describe([])) == 0
+
+
+def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
+    path = write_model(tmp_path / "mean.onnx", 1)
+    with pytest.raises(InputError, match="no device 'tpu'; give --device cpu or cuda"):
+        open_describer(str(path), "tpu")
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        with pytest.raises(InputError, match="'cuda': onnxruntime finds no CUDA here"):
+            open_describer(str(path), "cuda")
 
 
 def test_what_is_no_describer_is_said_to_be_none(tmp_path):

@@ -133,7 +133,7 @@ class Corrected:
         everybody = self.cast.characters
         if isinstance(which, int):
             if which not in self._by_number:
-                raise InputError(f"{self.folder}: there is no character {which}")
+                raise self._nobody(which)
             return self._by_number[which]
         ways = (
             lambda one: bool(which) and which == one.name,
@@ -146,7 +146,13 @@ class Corrected:
                 raise InputError(f"{len(found)} characters are called {which!r}: {numbers}")
             if found:
                 return found[0]
-        raise InputError(f"{self.folder}: there is no character {which!r}")
+        raise self._nobody(which)
+
+    def _nobody(self, which: int | str) -> InputError:
+        return InputError(
+            f"{self.folder}: there is no character {which!r}; names and numbers stand in the "
+            f"report, which `castlist report {self.folder}` writes"
+        )
 
     def has_track(self, track: str) -> bool:
         """Say whether there is a track, by its id."""
@@ -158,7 +164,10 @@ class Corrected:
         for name in tracks:
             place = self._memory.place(name)
             if place is None:
-                raise InputError(f"{self.folder}: there is no track {name!r}")
+                raise InputError(
+                    f"{self.folder}: there is no track {name!r}; "
+                    f"`castlist export {self.folder} --to csv -o -` lists them"
+                )
             found.append(place)
         if not found:
             raise InputError("no tracks were given")

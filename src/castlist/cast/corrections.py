@@ -70,7 +70,9 @@ class Corrections(Corrected):
                 raise InputError("two characters at least are needed to merge")
             names = sorted({one.name for one in found if one.name})
             if name is None and len(names) > 1:
-                raise InputError(f"they are called {' and '.join(names)}: which name to keep?")
+                raise InputError(
+                    f"they are called {' and '.join(names)}; say with --name which to keep"
+                )
             body: dict[str, Any] = {"who": [self._remember(one.tracks) for one in found]}
             body["waived"] = self._waivers([one.tracks for one in found], waive)
             if name is not None or names:
@@ -87,17 +89,27 @@ class Corrections(Corrected):
             rows = np.setdiff1d(self.rows(tracks), target)
             if not len(rows):
                 raise InputError("these tracks are there already")
+            faceless = rows[self.state.not_face[rows]]
+            if len(faceless):
+                raise InputError(
+                    f"{self.folder}: track {str(self.tracks.ids[faceless[0]])!r} is marked as not "
+                    f"a face; `castlist undo {self.folder}` takes that back if it was said last, "
+                    f"and “A face after all” on the page of `castlist review {self.folder}` at "
+                    "any time"
+                )
             rest = [
                 np.setdiff1d(one.tracks, rows)
                 for one in self.cast.characters
                 if np.isin(one.tracks, rows).any() and not np.isin(one.tracks, target).any()
             ]
-            if to is None and not sum(map(len, rest)):
+            if to is None and len(rest) == 1 and not len(rest[0]):
                 raise InputError("these tracks are a character of their own already")
+            owner = self.state.owner[rows]
+            apart = [rows[owner == one] for one in np.unique(owner)]
             away = np.concatenate([self._least_alike(one, rows) for one in rest] or [rows[:0]])
             body = {
                 "tracks": self._remember(rows), "to": self._remember(target),
-                "away": self._remember(away), "waived": self._waivers([rows, target], waive),
+                "away": self._remember(away), "waived": self._waivers([*apart, target], waive),
             }  # fmt: skip
             self.say("move", body, after)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import Event
+from castlist.errors import counted
 
 
 def sentence(corrections: Corrections, event: Event) -> str:
     """Say in a sentence what an event did."""
     body, kind = event.body, event.kind
-    tracks = _count(len(body.get("tracks", [])), "track")
-    characters = _count(len(body.get("who", [])), "character")
+    tracks = counted(len(body.get("tracks", [])), "track")
+    characters = counted(len(body.get("who", [])), "character")
     if kind in ("undo", "redo"):
         said = {one.number: one for one, _ in corrections.history}.get(body["event"])
         plain = said is not None and said.kind not in ("undo", "redo")  # as castlist writes it
@@ -30,7 +31,3 @@ def sentence(corrections: Corrections, event: Event) -> str:
         return "clustered again"
     same, others = len(body["same"]), len(body["different"])
     return f"answered: {same} of {same + others} the same person"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -25,8 +25,13 @@ class SharedFrame(InputError):
     def __init__(self, pairs: list[tuple[str, str]], seconds: float) -> None:
         self.pairs = pairs
         self.seconds = seconds
+        first = (
+            f"{len(pairs)} pairs of these tracks share a frame, the first "
+            if len(pairs) > 1
+            else "1 pair of these tracks shares a frame, "
+        )
         super().__init__(
-            f"{len(pairs)} pairs of these tracks share a frame, the first at {seconds:.1f} s: "
+            f"{first}at {seconds:.1f} s: "
             "two faces at once are two people. If it is a mirror, a split screen or a photograph, "
             "waive that (--waive)"
         )

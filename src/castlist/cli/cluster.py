@@ -9,11 +9,19 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
+from castlist.cli.common import (
+    Boxes,
+    Data,
+    Json,
+    print_json,
+    print_table,
+    progress,
+    read_with_model,
+)
+from castlist.errors import counted
 from castlist.export.csv import text_cell
 from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
-from castlist.io.read import read_tracks
 from castlist.tracks import TrackSet
 
 _MOST = 20  # characters shown
@@ -47,13 +55,10 @@ def cluster(
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
     from castlist.cluster.tracks import cluster_tracks
-    from castlist.learn.model_file import load_model
 
     if out is not None:
         check_file(out, ".csv")
-    with waiting("reading tracks"):
-        tracks = read_tracks(*data, boxes=boxes)
-        net = load_model(model) if model else None
+    tracks, net = read_with_model(data, boxes, model)
     with progress() as report:
         found = cluster_tracks(
             tracks, net, threshold=threshold, n_clusters=characters,
@@ -76,7 +81,8 @@ def cluster(
     print_table(["character", "tracks"], [[int(c), int(counts[c])] for c in order[:_MOST]])
     rest = len(order) - _MOST
     more = f" ({rest} more, {counts[order[_MOST:]].sum()} tracks)" if rest > 0 else ""
-    typer.echo(f"\n{len(tracks)} tracks, {found.n_clusters} characters{more}")
+    made = counted(found.n_clusters, "character")
+    typer.echo(f"\n{counted(len(tracks), 'track')}, {made}{more}")
     if out is not None:
         typer.echo(out)
 

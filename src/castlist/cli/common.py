@@ -15,11 +15,13 @@ from rich.progress import TimeRemainingColumn as TimeLeftColumn
 from rich.table import Table
 from rich.text import Text
 
-from castlist.errors import InputError
+from castlist.errors import InputError, counted
 from castlist.progress import Progress as Report
 
 if TYPE_CHECKING:
     from castlist.cast.cast import Cast
+    from castlist.learn.model import BallModel
+    from castlist.tracks import TrackSet
 
 _MOST_CHARACTERS = 20
 CastFolder = Annotated[
@@ -108,11 +110,22 @@ def print_cast(cast: Cast) -> None:
     rest = len(cast.characters) - _MOST_CHARACTERS
     background = sum(one.background for one in cast.characters)
     typer.echo(
-        f"\n{len(cast.characters)} characters"
+        f"\n{counted(len(cast.characters), 'character')}"
         + (f", {background} of them background" if background else "")
         + (f" ({rest} more in the report)" if rest > 0 else "")
-        + f"; {len(cast.tracks)} tracks in {lasting(cast.duration)} of video"
+        + f"; {counted(len(cast.tracks), 'track')} in {lasting(cast.duration)} of video"
     )
+
+
+def read_with_model(
+    data: Sequence[Path], boxes: bool, model: Path | None
+) -> tuple[TrackSet, BallModel | None]:
+    """Read tracks, and a model if one is given."""
+    from castlist.io.read import read_tracks
+    from castlist.learn.model_file import load_model
+
+    with waiting("reading tracks"):
+        return read_tracks(*data, boxes=boxes), load_model(model) if model else None
 
 
 def read_names(path: Path | None) -> frozenset[str]:

@@ -9,12 +9,15 @@ import typer
 
 from castlist.cli.common import progress, read_names
 from castlist.cli.models import licences_shown
+from castlist.errors import counted
 from castlist.io.places import check_file
 from castlist.video.weights import DEFAULTS
 
 
 def describe(
-    folder: Annotated[Path, typer.Argument(help="Pictures as person/track/*.jpg or person/*.jpg.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Pictures as `person/track/*.jpg` or `person/*.jpg`.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Track file to write (.parquet).")],
     people: Annotated[
         Path | None, typer.Option(help="File of people to describe, one a line.", exists=True)
@@ -55,5 +58,9 @@ def describe(
         )
         write_tracks(out, tracks)
     if faceless:
-        typer.echo(f"{len(faceless)} pictures with no face left out, {faceless[0]} the first")
-    typer.echo(f"{len(tracks)} tracks of {len(set(tracks.identity.tolist()))} people: {out}")
+        typer.echo(
+            f"{counted(len(faceless), 'picture')} with no face left out, {faceless[0]} the first"
+        )
+    n_people = len(set(tracks.identity.tolist()))
+    who = "1 person" if n_people == 1 else f"{n_people} people"
+    typer.echo(f"{counted(len(tracks), 'track')} of {who}: {out}")

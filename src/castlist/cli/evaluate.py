@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 
 from castlist.cli.cluster import Characters, Model, Overlaps, Threshold
-from castlist.cli.common import Boxes, Data, Json, print_json, print_table, progress, waiting
-from castlist.io.read import read_tracks
+from castlist.cli.common import (
+    Boxes,
+    Data,
+    Json,
+    print_json,
+    print_table,
+    progress,
+    read_with_model,
+    waiting,
+)
 
 
 def evaluate(
@@ -29,13 +37,10 @@ def evaluate(
 
     Example: `castlist evaluate episode.parquet --model run/model.safetensors --figure curve.png`
     """
-    from castlist.learn.model_file import load_model
     from castlist.study.evaluation import curve_of, evaluate_tracks
     from castlist.study.figures import draw_curves
 
-    with waiting("reading tracks"):
-        tracks = read_tracks(*data, boxes=boxes)
-        net = load_model(model) if model else None
+    tracks, net = read_with_model(data, boxes, model)
     with progress() as report:
         found = evaluate_tracks(
             tracks, net, threshold=threshold, n_clusters=characters,

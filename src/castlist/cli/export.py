@@ -18,7 +18,8 @@ def export(
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="A file, `-` to print it, or a folder (several videos: "
-                     "one file each); CAST.FORMAT here if not given."),
+                     "one file each); here if not given, as CAST.FORMAT (cvat: CAST.xml, "
+                     "mot: CAST.txt)."),
     ] = None,
     by: Annotated[
         By | None, typer.Option(help="mot: ids are those of tracks (if not given) or characters.")
@@ -29,7 +30,9 @@ def export(
                      help="edl: drop-frame timecode; at 29.97 and 59.94 if not given."),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Frames a second, instead of the video's average.")
+        float | None,
+        typer.Option(help="Frames a second, instead of the video's average; not for csv, rttm "
+                     "and vtt, which are in seconds."),
     ] = None,
 ) -> None:  # fmt: skip
     """Write a cast, as corrected, for other tools: who is seen when, and where.

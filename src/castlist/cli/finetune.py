@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import Boxes, Data, progress, waiting
+from castlist.errors import counted
 from castlist.io.places import check_file
 from castlist.io.read import read_tracks
 
@@ -18,7 +19,9 @@ def finetune(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="The model to start from; the one that comes with castlist if not given."
+            "--model",
+            "-m",
+            help="The model to start from; the one that comes with castlist if not given.",
         ),
     ] = None,
     iterations: Annotated[
@@ -58,9 +61,10 @@ def finetune(
     save_model(tuned, out)
     pairs = len(tracks.overlaps())
     if pairs:
-        typer.echo(f"tuned on {len(tracks)} tracks, {pairs} pairs of which share a frame: {out}")
+        shared = f"{counted(pairs, 'pair')} of which {'shares' if pairs == 1 else 'share'} a frame"
+        typer.echo(f"tuned on {counted(len(tracks), 'track')}, {shared}: {out}")
     else:
         typer.echo(
-            f"no two of {len(tracks)} tracks share a frame: nothing to learn from, and the model "
-            f"is as it was: {out}"
+            f"no two of {counted(len(tracks), 'track')} share a frame: nothing to learn from, and "
+            f"the model is as it was: {out}"
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, OnRay, RayAddress, print_cast, progress, waiting
+from castlist.cli.common import OnRay, RayAddress, print_cast, progress, waiting
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
@@ -47,7 +47,9 @@ def join(
 
 
 def add(
-    cast: CastFolder,
+    cast: Annotated[
+        Path, typer.Argument(help="The folder that `castlist join` made.", show_default=False)
+    ],
     video: Annotated[
         Path, typer.Argument(help="A video, or a folder that `castlist scan` made of one.",
                              show_default=False),
@@ -70,7 +72,7 @@ def add(
     with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)
-    typer.echo(f"{new} of them are new")
+    typer.echo(f"{new} of them {'is' if new == 1 else 'are'} new")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from datetime import datetime
 import typer
 
 from castlist.cli.common import CastFolder, Json, print_json, print_table
+from castlist.errors import counted
 
 
 def log(cast: CastFolder, json: Json = False) -> None:
@@ -37,5 +38,6 @@ def log(cast: CastFolder, json: Json = False) -> None:
     print_table(["", "when", "who", "said", ""], rows)
     for event, anchors in corrections.lost:
         typer.echo(
-            f"{event.number}: {len(anchors)} tracks that it speaks of are not found in this scan"
+            f"{event.number}: {counted(len(anchors), 'track')} that it speaks of cannot be found "
+            "in this scan"
         )

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from castlist.cli.common import Json, print_json, print_table, progress
+from castlist.errors import CastlistError
 from castlist.video import weights
 from castlist.video.weights import REGISTRY, LicenceWarning, Weights
 
@@ -60,7 +61,7 @@ def fetch(
 
 @models_app.command()
 def verify(json: Json = False) -> None:
-    """Compare the weights in the cache with their SHA-256; exit with 1 if one is damaged.
+    """Compare the weights in the cache with their SHA-256; exit with 2 if one is damaged.
 
     Example: `castlist models verify`
     """
@@ -72,8 +73,7 @@ def verify(json: Json = False) -> None:
     damaged = [name for name, state in states.items() if state == "damaged"]
     if damaged:
         mend = f"castlist models fetch {' '.join(damaged)}"
-        typer.echo(f"castlist: damaged weights; `{mend}` mends them", err=True)
-        raise typer.Exit(1)
+        raise CastlistError(f"damaged weights; `{mend}` mends them")
 
 
 @models_app.command()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from castlist.cli.common import CastFolder, print_cast, print_table, progress
+from castlist.errors import InputError
 
 
 def recluster(
@@ -41,6 +43,15 @@ def recluster(
         for one in proposal.changes
     ]  # fmt: skip
     print_table(["from", "to", "tracks"], rows)
-    if yes or typer.confirm("Take it?"):
+    if yes or _agreed():
         accept(corrections, proposal)
         print_cast(corrections.cast)
+
+
+def _agreed() -> bool:
+    try:
+        return typer.confirm("Take it?")
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise InputError("there is nobody to ask; give --yes to take it without asking") from None

@@ -19,7 +19,7 @@ from castlist.cli.common import (
     progress,
 )
 from castlist.cli.models import licences_shown
-from castlist.errors import InputError
+from castlist.errors import InputError, counted
 from castlist.io.files import printable
 from castlist.video.settings import WatchSettings
 from castlist.video.weights import DEFAULTS
@@ -115,7 +115,7 @@ def scan(
         typer.echo(f"castlist: {printable(outcome.failed)}", err=True)
     if failed:
         raise InputError(
-            f"{len(failed)} of {len(outcomes)} videos could not be scanned; "
+            f"{len(failed)} of {counted(len(outcomes), 'video')} could not be scanned; "
             "the same command tries them again"
         )
 
@@ -145,7 +145,8 @@ def _print_table(done: list[Outcome]) -> None:
     print_table(["video", "characters", "tracks", "length"], rows)
     seconds = sum(outcome.summary["duration"] for outcome in done)
     typer.echo(
-        f"\n{len(done)} videos, {lasting(seconds)} in all; a report.html in each cast's folder"
+        f"\n{counted(len(done), 'video')}, {lasting(seconds)} in all; "
+        "a report.html in each cast's folder"
     )
 
 

@@ -40,7 +40,7 @@ def train(
     loss: Annotated[
         str | None, typer.Option(help=f"What is made small: {', '.join(LOSS_NAMES)}.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1)] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Times through the tracks.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Tracks a batch.")] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate of the MLP.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Weight of L_sim.")] = None,
@@ -108,7 +108,9 @@ def train(
     validate_every: Annotated[
         int | None, typer.Option(min=1, help="Epochs from one validation to the next.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draws the split, the first weights and the batches.")
+    ] = None,
     restart: Annotated[bool, typer.Option(help="Forget what the folder holds.")] = False,
     boxes: Boxes = True,
     json: Json = False,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from castlist.cluster.linkage import Linkage, complete_linkage
-from castlist.errors import InputError
+from castlist.errors import InputError, counted
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 
@@ -109,6 +109,7 @@ def cluster_tracks(
         raise InputError("give a threshold or a number of clusters, not both")
     if at_least is not None and at_most is not None and at_least > at_most:
         raise InputError(f"at least {at_least} and at most {at_most} characters cannot be")
+    check_number(tracks, n_clusters, at_least)
     points, order = _embedded(tracks, model)
     place = np.argsort(order)
     made = cluster_points(
@@ -116,6 +117,19 @@ def cluster_tracks(
         cannot_link=place[tracks.overlaps()] if overlaps else None, progress=progress,
     )  # fmt: skip
     return made.of_rows(order)
+
+
+def check_number(tracks: TrackSet, n_clusters: int | None, at_least: int | None) -> None:
+    """Refuse to make more characters than there are tracks; of no tracks, there is no character."""
+    for wanted, option in ((n_clusters, "--characters"), (at_least, "--min-characters")):
+        if wanted is not None and wanted > len(tracks) > 0:
+            one = len(tracks.videos) == 1
+            whose = f"{tracks.videos[0]} has" if one else "the videos together have"
+            most = counted(len(tracks), "character")
+            raise InputError(
+                f"{whose} {counted(len(tracks), 'track')}, so {most} at most; "
+                f"give a smaller {option}"
+            )
 
 
 def cluster_points(

@@ -105,6 +105,8 @@ def _prepared(
         raise InputError(f"by {' or '.join(By)}, not by {settings.by!r}")
     if settings.drop_frame is not None and to != To.EDL:
         raise InputError(f"drop-frame is about the timecode of edl, and {to} has none")
+    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT):
+        raise InputError(f"a rate is for formats that count frames, and {to} is in seconds")
     form, every = FORMATS[To(to)], timelines(cast, settings.rate)
     if form.of_all is not None:
         return form, [("", form.of_all(every))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from castlist.errors import CastlistError
+from castlist.errors import CastlistError, InputError
+from castlist.io.files import printable
 from castlist.scanning.catalogue import VIDEO_SUFFIXES
 from castlist.video.frames import open_video
 
@@ -49,6 +51,27 @@ class Told(JSONResponse):
         """Write it."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
+
+
+def film_given(video: Path, folder: Path, films: Sequence[dict[str, Any]]) -> int:
+    """Say which of a cast's videos a file is that somebody gives, by its name if there are several.
+
+    What is no video is refused, with the reason.
+    """
+    with open_video(video):
+        pass
+    if playable(video) is None:
+        raise InputError(f"{video}: not called as a video is; rename it, such as to film.mp4")
+    if len(films) == 1:
+        return 0
+    named = [k for k, film in enumerate(films) if film.get("name") == printable(video.name)]
+    if len(named) != 1:
+        raise InputError(
+            f"{folder} has {len(films)} videos, and {len(named) or 'none'} of them "
+            f"{'are' if named else 'is'} called {video.name}; give one of them by its name, or put "
+            f"them beside {folder}, where they are found without --video"
+        )
+    return named[0]
 
 
 def playable(path: Path | None) -> Path | None:

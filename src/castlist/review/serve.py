@@ -16,7 +16,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import find_video
 from castlist.errors import InputError
 from castlist.review.app import make_app
-from castlist.review.files import playable
+from castlist.review.files import film_given, playable
 from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
@@ -49,7 +49,7 @@ def serve(
     folder : Path
         The cast's folder.
     video : Path, optional
-        The video, where it is not beside the folder.
+        The video, where it is not beside the folder; one of several by its name.
     port : int
         Where to listen; any free one if 0.
     browser : bool
@@ -58,8 +58,8 @@ def serve(
         Told the address.
     """
     corrections = Corrections(folder)
-    if video is not None and not video.is_file():
-        raise InputError(f"{video}: no such video file")
+    films = corrections.scanned.films
+    which = 0 if video is None else film_given(video, folder, films)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -69,9 +69,10 @@ def serve(
         raise InputError(f"port {port} cannot be had ({error.strerror}); try another") from error
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    scanned = corrections.scanned
-    found = [playable(find_video(scanned, k)) for k in range(len(scanned.films))]
-    app = make_app(corrections, token, port, [video, *found[1:]] if video else found)
+    found = [playable(find_video(corrections.scanned, k)) for k in range(len(films))]
+    if video is not None:
+        found[which] = video
+    app = make_app(corrections, token, port, found)
     address = f"http://{ADDRESS}:{port}/?token={token}"
     _warm(corrections)
     tell(address)

@@ -16,7 +16,7 @@ from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, digest, write_points
 from castlist.cast.read import read_scanned
-from castlist.cluster.tracks import cluster_tracks, embed_tracks
+from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
@@ -207,6 +207,8 @@ def _group(
         with suppress(InputError):  # damaged since: made again
             read_scanned(notes.folder)
             return
+    # Before what an earlier scan made of them is forgotten.
+    check_number(tracks, settings.characters, settings.min_characters)
     with notes.stage("group"):
         duration = max(notes.value["video"]["duration"], float(tracks.time.max(initial=0.0)))
         pause = 1 / settings.watching.sample_rate

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from castlist.errors import InputError
-from castlist.video.settings import WatchSettings
+from castlist.video.settings import WatchSettings, check_device
 from castlist.video.weights import DEFAULTS
 
 
@@ -52,6 +52,10 @@ class ScanSettings:
         if self.characters is not None and (self.min_characters or self.max_characters):
             raise InputError("give the number of characters or bounds of it, not both")
         if (self.min_characters or 0) > (self.max_characters or np.inf):
-            raise InputError("min_characters is more than max_characters")
+            raise InputError(
+                f"--min-characters {self.min_characters} is more than "
+                f"--max-characters {self.max_characters}"
+            )
+        check_device(self.device)
         if not 0 < self.watching.sample_rate <= 1000:
             raise InputError("the sample rate must be more than 0 pictures a second")

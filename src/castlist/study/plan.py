@@ -108,6 +108,8 @@ def read_plan(path: str | Path) -> Plan:
         raise InputError(f"{path}: not TOML ({error})") from error
     try:
         return _plan(path, text)
+    except InputError:  # a ValueError too, and says itself what is wrong
+        raise
     except (TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
         raise InputError(f"{path}: something is of the wrong kind ({error})") from error
 

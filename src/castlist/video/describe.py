@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.detect import quiet_opencv
 from castlist.video.frames import Image
+from castlist.video.settings import check_device
 from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
@@ -87,12 +89,15 @@ class OnnxFace(_Aligned):
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # what goes wrong is raised; its log is for its makers
         providers = ["CUDAExecutionProvider"] * (device == "cuda") + ["CPUExecutionProvider"]
-        with self._running():
+        with self._running(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a provider that is not there: said below
             self._session: Any = onnxruntime.InferenceSession(
                 str(path), options, providers=providers
             )
             taken = self._session.get_inputs()[0]
             shape = list(taken.shape)
+        if device == "cuda" and providers[0] not in self._session.get_providers():
+            raise InputError("device 'cuda': onnxruntime finds no CUDA here; give --device cpu")
         self._input = taken.name
         self._fixed = bool(shape) and isinstance(shape[0], int)
         self._batch = shape[0] if self._fixed else _BATCH
@@ -156,6 +161,7 @@ def open_describer(
     progress : callable
         Told when weights are fetched.
     """
+    check_device(device)
     if choice in SFACE:
         return SFace(fetch(choice, progress))
     if choice in REGISTRY and not choice.startswith("yunet"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from castlist.errors import InputError
+
 
 @dataclass(frozen=True)
 class WatchSettings:
@@ -22,3 +24,9 @@ class WatchSettings:
     sample_rate: float = 5.0
     min_face: int = 20
     faces_a_track: int = 5
+
+
+def check_device(device: str) -> None:
+    """Refuse what no describer runs on; whether CUDA is there is known when one is opened."""
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"no device {device!r}; give --device cpu or cuda")

@@ -403,3 +403,14 @@ def test_arrays_that_do_not_fit(three, tmp_path, file, array):
     np.save(tmp_path / "all.cast" / EPISODES / "e1" / f"{file}.npy", array)
     with pytest.raises(InputError, match="damaged or unfinished|do not belong together"):
         read_scanned(tmp_path / "all.cast")
+
+
+def test_balls_of_other_embeddings_are_told(tmp_path):
+    one, two, three = (episode(tmp_path, f"e{k}", seed=k) for k in (1, 2, 3))
+    join([one, two], tmp_path / "season.cast")
+    balls = Balls.load(tmp_path / "season.cast" / BALLS)
+    dataclasses.replace(balls, sums=balls.sums[:, :1]).save(tmp_path / "season.cast" / BALLS)
+    with pytest.raises(InputError, match=r"remove balls\.npz: it is made again"):
+        add(tmp_path / "season.cast", three)
+    (tmp_path / "season.cast" / BALLS).unlink()
+    add(tmp_path / "season.cast", three)

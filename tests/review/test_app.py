@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from http.client import HTTPConnection
 
@@ -139,14 +140,15 @@ def test_the_video_comes_in_parts(server, home):
 
 def test_a_paused_video_does_not_keep_it_from_ending(home, tmp_path):
     film = tmp_path / "film.mp4"
-    with film.open("wb") as file:
+    shutil.copy(home.with_name("film.mp4"), film)
+    with film.open("r+b") as file:
         file.truncate(1 << 30)  # more than any buffer takes
     told = tmp_path / "told"
     with told.open("wb") as stderr, Server(home, "--video", film, stderr=stderr) as server:
         port = int(server.base.rpartition(":")[2])
         paused = HTTPConnection("127.0.0.1", port, timeout=30)
         paused.request("GET", "/video/0", headers={"X-Castlist-Token": server.token})
-        assert paused.getresponse().read(10) == bytes(10)
+        assert len(paused.getresponse().read(10)) == 10
     paused.close()
     assert server.process.returncode == 130
     assert told.read_text() == ""

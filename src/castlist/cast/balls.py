@@ -78,6 +78,11 @@ class Balls:
         score = np.full(len(middles), -np.inf)
         alike = np.full(len(middles), -np.inf)
         own = self.middles
+        if len(own) and len(middles) and own.shape[1] != middles.shape[1]:
+            raise InputError(
+                f"balls of {own.shape[1]} numbers, and embeddings of {middles.shape[1]}; "
+                "remove balls.npz: it is made again"
+            )
         for start in range(0, len(own), _BLOCK):
             part = slice(start, start + _BLOCK)
             cosines = middles @ own[part].T

@@ -35,7 +35,7 @@ def test_all_that_a_cast_is_made_of_is_its_own(tmp_path):
         [], [".lock"], [".run.json.part"], ["parts/"], ["parts/.settings.json.part"],
         ["parts/settings.json", "parts/000001.npz"], ["parts/000001.npz", "parts/faces/"],
         ["run.json", "parts/"], ["corrections.db"], ["run.json", "tracks.parquet"],
-        ["run.json", "cast.json"],
+        ["run.json", "cast.json"], ["embeddings.npy"], ["cast.json", "embeddings.npy"],
     ],
 )  # fmt: skip
 def test_what_a_scan_that_was_cut_off_left_is_taken_up(tmp_path, left):

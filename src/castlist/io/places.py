@@ -19,6 +19,7 @@ OWN = frozenset((
     "corrections.db-wal", "corrections.db-shm", "corrections.db-journal", "faces", "parts",
     "episodes", "model.safetensors", "balls.npz", ".lock",
 ))  # fmt: skip
+_WRITTEN_LAST = {"embeddings.npy", "cast.json", "report.html"}  # by a scan
 _OF_A_RUN = ("state.safetensors", "log.jsonl")
 _OF_A_STUDY = ("study.json",)
 _PART = re.compile(r"settings\.json|faces|\d+\.npz")
@@ -49,7 +50,8 @@ def check_for_scan(folder: Path) -> None:
             f"{folder} is the cast of several videos, and a scan would write over it; "
             "give another folder with -o"
         )
-    if _seen(folder) and not is_cast(folder):
+    # Where a folder was removed during a scan there is what it wrote after that, and no more.
+    if not _WRITTEN_LAST.issuperset(_seen(folder)) and not is_cast(folder):
         raise InputError(f"{folder} is {_whose(folder)}; give another folder with -o")
 
 

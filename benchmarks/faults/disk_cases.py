@@ -56,7 +56,7 @@ CASES = {
     "scan": "scan film.mp4 --tracks film.txt",
     "name": "name a.cast 1 Anna",
     "merge": "merge a.cast 1 3 --waive",
-    "split": "split a.cast 0000 0001",
+    "split": "split a.cast 0000 0001 --waive",
     "background": "background a.cast 2 3",
     "undo": "undo b.cast",
     "recluster": "recluster b.cast --yes",

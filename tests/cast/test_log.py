@@ -207,6 +207,15 @@ def test_events_of_no_time(tmp_path, at):
         log.events()
 
 
+def test_events_that_are_no_text(tmp_path):
+    log = Log(tmp_path / "c.db")
+    log._open().execute("INSERT INTO events VALUES (1, 0, 'me', 'undo', x'00ff')")
+    with pytest.raises(InputError, match="a damaged log"):
+        log.events()
+    with pytest.raises(InputError, match="a damaged log"):  # a number, which a table may hold
+        log._event((), 1, 0.0, "me", "undo", 7)
+
+
 def test_names_of_half_a_letter(tmp_path):
     log = Log(tmp_path / "c.db")
     body = '{"who": [], "name": "\\ud800"}'

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from castlist import InputError
+from castlist import InputError, read_tracks, write_tracks
 from castlist.cast.corrections import Corrections
+from castlist.cast.join import join
 from castlist.cast.noted import amount, are_points, check_run, number_of, pause_of
 from castlist.cast.sentences import sentence
 from tests.cast.folders import made_video, write_folder
+from tests.cast.test_join import episode
 
 RUN = {
     "settings": {"watching": {"sample_rate": 5}},
@@ -84,3 +87,13 @@ def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
     cast.refresh()
     assert sentence(cast, cast.history[-1][0]) == "undid: event 1998"
     cast.close()
+
+
+def test_faces_without_a_time_are_of_no_scan(tmp_path):
+    season = tmp_path / "season.cast"
+    join([episode(tmp_path, f"e{k}", seed=k) for k in (1, 2)], season)
+    path = season / "episodes" / "e1" / "tracks.parquet"
+    tracks = read_tracks(path)
+    write_tracks(path, dataclasses.replace(tracks, time=np.full_like(tracks.time, np.nan)))
+    with pytest.raises(InputError, match=r"season\.cast: some of its faces have no time"):
+        Corrections(season)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from castlist.errors import CastlistError
 from castlist.io.files import replacing
 
 WRITE = (
@@ -114,3 +115,10 @@ def test_what_is_no_file_keeps_nobody_waiting(tmp_path, make):
     with replacing(tmp_path / "x.json") as partial:
         partial.write_text("whole")
     assert (tmp_path / "x.json").read_text() == "whole"
+
+
+def test_an_array_that_is_written_in_part_says_why(tmp_path):
+    says = pytest.raises(CastlistError, match=r"a\.npy: perhaps the disk is full \(2 of 9")
+    with says, replacing(tmp_path / "a.npy"):
+        raise OSError("2 of 9 bytes written")  # as NumPy does: no number, no reason
+    assert not list(tmp_path.iterdir())

@@ -58,6 +58,8 @@ class Corrected:
         self._stamp = stamp  # if it could be read; else the next look says so again
         self._scans += 1
         self.tracks = self.scanned.tracks
+        if not np.isfinite(self.tracks.time).all():
+            raise InputError(f"{self.folder}: some of its faces have no time; scan again")
         self._memory = Memory(self.log, self.tracks, self.scanned.scan_print)
         self._remember, self._find = self._memory.numbers, self._memory.rows
         self._events: list[Event] = []

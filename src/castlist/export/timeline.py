@@ -122,8 +122,6 @@ def timelines(corrected: Corrected, rate: float | None = None) -> list[Timeline]
         Frames a second, where the scan did not note them or the average is not wanted.
     """
     cast, scanned = corrected.cast, corrected.scanned
-    if not np.isfinite(cast.tracks.time).all():
-        raise InputError(f"{corrected.folder}: some of its faces have no time; scan again")
     labels = unique_labels(cast)
     count = len(cast.tracks.videos)
     made = []

@@ -48,7 +48,9 @@ def replacing(path: Path, *, wait: bool = True) -> Iterator[Path]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
+            # NumPy says how much of an array it wrote, and not why no more.
+            why = error.strerror or f"perhaps the disk is full ({error})"
+            raise CastlistError(f"cannot write {path}: {why}") from error
         raise
     finally:
         if held is not None:

@@ -44,7 +44,7 @@ def read_json(path: Path) -> Any:
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
     try:
-        said = text if isinstance(text, str) else text.decode("utf-8")
+        said = text.decode("utf-8") if isinstance(text, bytes) else text
         value = json.loads(said)
         if "\\ud" in said or "\\uD" in said:
             # Half a letter can be said so, and be shown and written nowhere.

@@ -98,7 +98,7 @@ def test_describe(folder, clips, weights):
     (folder / "people.txt").write_text("bob\n")
     out = folder / "faces.parquet"
     done = castlist("describe", folder / "album", "-o", out, "--degraded", "1")
-    assert "1 pictures with no face left out" in done.stdout
+    assert "1 picture with no face left out" in done.stdout
     assert "3 tracks of 2 people" in done.stdout
     assert read_tracks(out).face_counts.tolist() == [2, 2, 2]
     castlist("describe", folder / "album", "-o", out, "--people", folder / "people.txt")

@@ -41,7 +41,7 @@ def test_a_video_that_is_given_is_one_and_stands_for_one(tmp_path):
             film_given(tmp_path / name, cast, films[:1])
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x" * 5000, "a\0b", "/root/\udc80"])
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x" * 5000])
 def test_a_folder_may_name_any_file(tmp_path, path):
     folder = write_folder(tmp_path / "film.cast", made_video())
     run = json.loads((folder / RUN).read_text())

@@ -25,8 +25,8 @@ def series(tmp_path):
         (tmp_path / "v.avi").rename(tmp_path / name)
     (tmp_path / "season 1" / "one.srt").write_text("words")
     (tmp_path / "season 1" / ".hidden.mp4").write_text("")
-    (tmp_path / "season 1" / "one.cast").mkdir()
-    (tmp_path / "season 1" / "one.cast" / "inside.mp4").write_text("")
+    (tmp_path / "season 1" / "other.cast").mkdir()
+    (tmp_path / "season 1" / "other.cast" / "inside.mp4").write_text("")
     return tmp_path
 
 

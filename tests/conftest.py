@@ -91,6 +91,7 @@ def tracks() -> TrackSet:
         feature=rng.normal(size=(6, 5)).astype(np.float32),
         identity=["joyce", "unknown_1", "joyce", "", "unknown_1", "joyce"],
         shot=[4, 4, 4, 5, 4, 4],
+        end=[0.5, np.nan, 0.5, 0.2, np.nan, 0.5],
         frame=[1, 2, 2, 9, 3, 3],
         time=np.arange(6) / 25,
         box=np.arange(24).reshape(6, 4),

@@ -14,6 +14,7 @@ def test_faces_are_grouped_by_track_in_order_of_first_appearance(tracks):
     assert tracks.frame.tolist() == [1, 2, 3, 2, 3, 9]
     assert tracks.identity.tolist() == ["joyce", "unknown_1", ""]
     assert tracks.shot.tolist() == [4, 4, 5]
+    np.testing.assert_array_equal(tracks.end, [0.5, np.nan, 0.2])
     assert tracks.track_of_face.tolist() == [0, 0, 0, 1, 1, 2]
     assert tracks.labelled.tolist() == [True, True, False]
     assert tracks.background.tolist() == [False, True, False]
@@ -46,7 +47,7 @@ def test_slicing_keeps_what_belongs_together(tracks):
 
 def test_join_of_slices_is_the_whole(tracks):
     joined = TrackSet.join([tracks[:1], tracks[1:]])
-    for name in ("ids", "identity", "shot", "offsets", "frame", "time", "box", "score"):
+    for name in ("ids", "identity", "shot", "end", "offsets", "frame", "time", "box", "score"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(tracks, name))
     assert joined.features._base is tracks.features._base  # nothing was copied
     np.testing.assert_array_equal(joined.mean_features(), tracks.mean_features())
@@ -59,6 +60,17 @@ def test_join_keeps_videos_apart(tracks):
     assert joined.video.tolist() == [0, 0, 0, 1]
     assert joined[joined.video == 1].videos == ("other",)
     assert joined.overlaps().tolist() == [[0, 1]]  # frame 2 of another film is another moment
+
+
+def test_a_track_ends_when_its_face_is_gone_or_with_its_last_face():
+    tracks = TrackSet.from_faces(
+        ["a", "b", "a", "c", "d", "d"], time=[3.0, 1.0, 2.0, np.nan, np.nan, 5.0],
+        end=[3.2, np.nan, 3.2, np.nan, 4.0, 4.0],
+    )  # fmt: skip
+    expected = [[2.0, 3.2], [1.0, 1.0], [np.nan, np.nan], [5.0, 5.0]]
+    np.testing.assert_array_equal(tracks.spans, expected)
+    np.testing.assert_array_equal(tracks[[1, 0]].spans, np.array(expected)[[1, 0]])
+    assert tracks[:0].spans.shape == (0, 2)
 
 
 def test_large_joins_go_to_disk(tracks, monkeypatch):
@@ -88,6 +100,8 @@ def test_overlaps_are_the_pairs_that_share_a_frame(faces):
     [
         ({"identity": ["a", "b", "a"]}, "track '1'.*more than one identity"),
         ({"shot": [1, 2, 1]}, "track '1'.*more than one shot"),
+        ({"end": [1.0, np.nan, 1.0]}, "track '1'.*more than one end"),
+        ({"end": [np.inf] * 3}, "end has a value that is no number"),
         ({"feature": [[1.0], [np.nan], [2.0]]}, "face 1 is not finite"),
         ({"feature": [[1.0], [2.0]]}, "2 features for 3 faces"),
         ({"feature": [1.0, 2.0, 3.0]}, "faces × dims"),

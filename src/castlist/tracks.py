@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ class TrackSet:
         Which of ``videos`` a track is from.
     shot : ndarray of int, shape (n_tracks,)
         Which shot of its video a track is from; -1 where not known.
+    end : ndarray of float, shape (n_tracks,)
+        Seconds at which a track's last face is gone; NaN where not known.
     identity : ndarray of str, shape (n_tracks,)
         Who it is; empty where not known.
     offsets : ndarray of int, shape (n_tracks + 1,)
@@ -54,6 +57,7 @@ class TrackSet:
     videos: tuple[str, ...]
     video: NDArray[np.int32]
     shot: NDArray[np.int32]
+    end: NDArray[np.float64]
     identity: NDArray[np.str_]
     offsets: NDArray[np.int64]
     frame: NDArray[np.int64]
@@ -74,6 +78,7 @@ class TrackSet:
         feature: ArrayLike | Features | None = None,
         identity: ArrayLike | None = None,
         shot: ArrayLike | None = None,
+        end: ArrayLike | None = None,
         frame: ArrayLike | None = None,
         time: ArrayLike | None = None,
         box: ArrayLike | None = None,
@@ -89,8 +94,8 @@ class TrackSet:
             The id of each face's track. Tracks keep the order of their first face.
         feature : array-like of shape (n_faces, dim) or Features, optional
             The describer's vector of each face.
-        identity, shot : array-like of shape (n_faces,), optional
-            Who and in which shot; the same for all faces of a track.
+        identity, shot, end : array-like of shape (n_faces,), optional
+            Who, in which shot and until when; the same for all faces of a track.
         frame, time, box, score : array-like, optional
             As in the attributes.
         video, describer : str
@@ -108,6 +113,7 @@ class TrackSet:
         columns = {
             "identity": _names(identity, n),
             "shot": _column("shot", shot, (n,), np.int32, -1),
+            "end": _column("end", end, (n,), np.float64, np.nan),
             "frame": _column("frame", frame, (n,), np.int64, -1),
             "time": _column("time", time, (n,), np.float64, np.nan),
             "box": _column("box", box, (n, 4), np.float32, np.nan),
@@ -130,9 +136,12 @@ class TrackSet:
             columns = {name: values[order] for name, values in columns.items()}
             features = None if features is None else features.select(order)
         offsets = np.searchsorted(position, np.arange(len(ids) + 1))
-        for name in ("identity", "shot"):
+        for name in ("identity", "shot", "end"):
             per_track = columns[name][offsets[:-1]]
-            mixed = np.flatnonzero(columns[name] != per_track[position])
+            differs = columns[name] != per_track[position]
+            if name == "end":  # NaN differs from itself
+                differs &= ~(np.isnan(columns[name]) & np.isnan(per_track[position]))
+            mixed = np.flatnonzero(differs)
             if len(mixed):
                 raise InputError(
                     f"video {video!r}, track {str(ids[position[mixed[0]]])!r}: more than one {name}"
@@ -159,7 +168,7 @@ class TrackSet:
         if len(describers) > 1:
             raise InputError(f"features of different describers: {', '.join(sorted(describers))}")
         starts = np.cumsum([0, *(one.n_faces for one in sets)])
-        per_track = ("ids", "shot", "identity")
+        per_track = ("ids", "shot", "end", "identity")
         per_face = ("frame", "time", "box", "score")
         merged: dict[str, Any] = {
             name: np.concatenate([getattr(one, name) for one in sets])
@@ -203,6 +212,15 @@ class TrackSet:
         """The track each face belongs to."""
         return np.repeat(np.arange(len(self)), self.face_counts)
 
+    @cached_property
+    def spans(self) -> NDArray[np.float64]:
+        """When each track begins and ends, in seconds, as rows; NaN where no time is known.
+
+        A track whose end is not known ends with its last face.
+        """
+        first, last = (f.reduceat(self.time, self.offsets[:-1]) for f in (np.fmin, np.fmax))
+        return np.stack([first, np.fmax(last, self.end)], axis=1)
+
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which tracks have an identity."""
@@ -229,6 +247,7 @@ class TrackSet:
             videos=tuple(self.videos[v] for v in kept),
             video=video.astype(np.int32),
             shot=self.shot[chosen],
+            end=self.end[chosen],
             identity=self.identity[chosen],
             offsets=offsets,
             frame=self.frame[faces],
@@ -343,7 +362,7 @@ def _join_features(parts: Sequence[Features | None]) -> Features | None:
 def _check(tracks: TrackSet) -> None:
     """Refuse arrays that do not fit together, a track with no face, and ids used twice."""
     n, faces = len(tracks.ids), tracks.n_faces
-    for name in ("video", "shot", "identity"):
+    for name in ("video", "shot", "end", "identity"):
         if getattr(tracks, name).shape != (n,):
             raise InputError(f"{name} must have one value for each of the {n} tracks")
     for name in ("frame", "time", "score", "box"):

@@ -14,7 +14,7 @@ import pytest
 
 from castlist import Features, InputError, TrackSet, read_tracks, write_tracks
 
-COLUMNS = ("ids", "identity", "shot", "offsets", "frame", "time", "box", "score")
+COLUMNS = ("ids", "identity", "shot", "end", "offsets", "frame", "time", "box", "score")
 
 
 @pytest.mark.parametrize("in_memory", [0, 2**30])
@@ -136,6 +136,7 @@ def test_a_table_of_other_make_needs_only_a_track_column(tmp_path):
     tracks = read_tracks(path)
     assert tracks.ids.tolist() == ["5", "3"]
     assert tracks.videos == ("made elsewhere",)
+    assert np.isnan(tracks.end).all()
     np.testing.assert_allclose(tracks.mean_features(), [[2, 3], [2, 3]])
 
 

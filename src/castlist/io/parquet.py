@@ -25,7 +25,9 @@ SUFFIX = ".parquet"
 FORMAT = 1
 _FACES_A_ROW_GROUP = 8192
 _METADATA = b"castlist"
-_COLUMNS = ("track", "shot", "identity", "frame", "time", "x", "y", "w", "h", "score", "described")
+_COLUMNS = (
+    "track", "shot", "end", "identity", "frame", "time", "x", "y", "w", "h", "score", "described",
+)  # fmt: skip
 
 
 def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> list[Path]:
@@ -66,6 +68,7 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
     columns = {
         "track": pa.DictionaryArray.from_arrays(track.astype(np.int32), pa.array(tracks.ids)),
         "shot": tracks.shot[track],
+        "end": tracks.end[track],
         "identity": pa.array(
             tracks.identity[track], mask=~tracks.labelled[track]
         ).dictionary_encode(),
@@ -272,7 +275,7 @@ def _to_tracks(
             box=np.stack(sides, axis=1) if len(sides) == 4 else None,
             video=printable(str(about.get("video", path.stem))),
             describer=str(about.get("describer", "")),
-            **{name: column(name) for name in ("identity", "shot", "frame", "time", "score")},
+            **{n: column(n) for n in ("identity", "shot", "end", "frame", "time", "score")},
         )
     except (ValueError, TypeError, pa.ArrowException) as error:
         raise InputError(f"{path}: {first_line(error)}") from error

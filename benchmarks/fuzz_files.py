@@ -219,7 +219,7 @@ def joined(home: Path) -> list[Path]:
 def parts(home: Path) -> list[Path]:
     rng = np.random.default_rng(0)
     track = DescribedTrack(
-        shot=0, number=np.arange(4), time=np.arange(4) / 5, score=np.ones(4, np.float32),
+        shot=0, end=0.8, number=np.arange(4), time=np.arange(4) / 5, score=np.ones(4, np.float32),
         box=np.tile(np.array([9, 8, 70, 80], np.float32), (4, 1)), described=np.array([1, 3]),
         features=rng.normal(size=(2, 3)).astype(np.float32), pictures=[],
     )  # fmt: skip

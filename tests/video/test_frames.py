@@ -37,6 +37,29 @@ def test_frames_come_with_number_time_and_picture(tmp_path):
     assert colour_at(frames[7][2], 0.25, 0.25) == [0, 0, 1]
 
 
+@pytest.mark.parametrize("fps", [1, 25, Fraction(1, 5), Fraction(24000, 1001)])
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "ts"])
+def test_frames_last_until_the_next_one_and_the_last_until_the_end(tmp_path, suffix, fps):
+    path = write_video(tmp_path / f"v.{suffix}", [plain((9, 9, 9))] * 6, fps, codec="libx264")
+    with open_video(path) as video:
+        frames = list(video.frames())
+    np.testing.assert_allclose([f.duration for f in frames], float(1 / fps), atol=1e-3)
+    assert frames[-1].time + frames[-1].duration == pytest.approx(6 / fps, abs=2e-3)
+
+
+def test_a_frame_whose_duration_is_not_told_lasts_as_the_rate_says(tmp_path):
+    path = write_video(tmp_path / "v.avi", [plain((9, 9, 9))] * 3, times=[0, 0.1, 0.5])
+    with open_video(path) as video:
+        assert [f.duration for f in video.frames()] == [1 / video.rate] * 3
+
+
+def test_a_picture_is_not_shown_for_years(tmp_path):
+    with open_video(write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)) as video:
+        ages = SimpleNamespace(duration=2**62, time_base=Fraction(1, 1000))
+        video._from = lambda start: iter([(0.0, ages)])
+        assert [f.duration for f in video.frames()] == [1 / 25]
+
+
 def test_a_variable_frame_rate_keeps_its_times(tmp_path):
     times = [0, 0.04, 0.5, 0.54, 2.0, 2.02]
     path = write_video(tmp_path / "v.mkv", [plain((9, 9, 9))] * 6, times=times)

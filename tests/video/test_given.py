@@ -101,6 +101,8 @@ def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
     assert len(after.described) <= WatchSettings().faces_a_track
     assert after.features[0, 2] > 150 > 100 > after.features[0, 0]
     assert (first.looks, second.looks) == (10, 10)
+    assert [t.end for t in first.tracks] == pytest.approx([2.0, 2.0])
+    assert (after.end, second.end) == pytest.approx((4.0, 4.0))
     assert first.next.number == 50
 
 
@@ -108,6 +110,7 @@ def test_a_track_between_two_looks_is_not_missed(video):
     (first, _) = watched(video, given([(12, 10), (13, 10)], [(0, 50), (49, 50)]))
     assert [t.number.tolist() for t in first.tracks] == [[0, 5, 10, 12, *range(15, 50, 5)], [12]]
     assert [len(t.features) for t in first.tracks] == [5, 1]
+    assert first.tracks[1].end == pytest.approx(15 / 25)  # when it was looked at again
 
 
 def test_going_on_from_a_cut_is_as_if_it_had_not_stopped(video):

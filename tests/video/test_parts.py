@@ -14,6 +14,7 @@ RNG = np.random.default_rng(0)
 def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
     return DescribedTrack(
         shot=shot,
+        end=shot + n / 5,
         number=np.arange(n),
         time=np.arange(n) / 5 + shot,
         box=RNG.normal(size=(n, 4)).astype(np.float32),
@@ -25,9 +26,9 @@ def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
 
 
 SHOTS = [
-    WatchedShot([track(0, 4, [1, 3]), track(0, 3, [0])], Place(1.0, 25, 1), 0.9, 5),
-    WatchedShot([], Place(2.0, 50, 2), 1.9, 5),
-    WatchedShot([track(2, 5, [4])], None, 2.9, 4),
+    WatchedShot([track(0, 4, [1, 3]), track(0, 3, [0])], Place(1.0, 25, 1), 1.0, 5),
+    WatchedShot([], Place(2.0, 50, 2), 2.0, 5),
+    WatchedShot([track(2, 5, [4])], None, 3.0, 4),
 ]
 
 
@@ -45,6 +46,7 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
         tracks = parts.join("film", "SFace")
         assert tracks.ids.tolist() == ["00001", "00002", "00003"]
         assert tracks.shot.tolist() == [0, 0, 2]
+        assert tracks.end.tolist() == [0.8, 0.6, 3.0]
         assert tracks.face_counts.tolist() == [4, 3, 5]
         assert np.flatnonzero(tracks.features.described).tolist() == [1, 3, 4, 11]
         np.testing.assert_array_equal(

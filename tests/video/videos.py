@@ -12,7 +12,7 @@ import numpy as np
 
 
 def write_video(
-    path: Path, images: Iterable[np.ndarray], fps: int = 25, codec: str = "mpeg4",
+    path: Path, images: Iterable[np.ndarray], fps: int | Fraction = 25, codec: str = "mpeg4",
     times: Iterable[float] | None = None, pixels: str = "yuv420p", **options: str,
 ) -> Path:  # fmt: skip
     """Write BGR pictures as a video; ``times`` in seconds make the frame rate variable."""

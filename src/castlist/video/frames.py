@@ -22,6 +22,7 @@ Image = NDArray[np.uint8]  # height × width × BGR
 _LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
 _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
 _UNSPECIFIED = 2  # of colour spaces, as in H.273
+_LONGEST_SHOWN = 86_400.0  # seconds of one picture; a header that says more is damaged
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
 
 
@@ -35,10 +36,13 @@ class Frame:
         Counted from 0, as decoded.
     time : float
         Seconds from the start of the video.
+    duration : float
+        Seconds it is shown, as the file says; if it does not, by the frame rate.
     """
 
     number: int
     time: float
+    duration: float
     _picture: av.VideoFrame
     _video: Video
 
@@ -104,8 +108,13 @@ class Video:
         """
         for time, picture in self._from(start if seek else 0.0):
             if time >= start - 1e-6:
-                yield Frame(number, time, picture, self)
+                yield Frame(number, time, self._shown(picture), picture, self)
                 number += 1
+
+    def _shown(self, picture: av.VideoFrame) -> float:
+        """Return how many seconds a picture is shown."""
+        said = float(picture.duration * (picture.time_base or 0))
+        return said if 0 < said <= _LONGEST_SHOWN else 1 / self.rate
 
     def _from(self, start: float) -> Iterator[tuple[float, av.VideoFrame]]:
         """Decode from somewhere before a time; farther before, where a seek goes too far."""

@@ -108,7 +108,6 @@ class _GivenShot(Shot):
     def look(self, look: Look) -> None:
         """Look at the boxes of a picture."""
         assert look.image is not None
-        self.follower.looks += 1
         for row in [row for row in self._live if self._boxes.last[row] < look.number]:
             track = self._live.pop(row)
             track.gallery.close()  # what ended is shrunk: a crowd must not fill memory

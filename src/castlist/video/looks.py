@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Look:
-    """A picture in which faces are looked for; without one, only how far the video goes."""
+    """A picture in which faces are looked for; without one, only when the video ends."""
 
     shot: int
     number: int
@@ -40,9 +40,9 @@ def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> I
 
     def work(put: Callable[[Look], None]) -> None:
         splitter, shot, due = ShotSplitter(), start.shot - 1, 0.0
-        time, number = start.time, start.number
+        number, end = start.number, start.time
         for frame in video.frames(start.time, start.number, start.seek):
-            time, number = frame.time, frame.number
+            time, number, end = frame.time, frame.number, frame.time + frame.duration
             if splitter.begins_at(time, frame.image(CUT_WIDTH)):
                 shot, due = shot + 1, time
             if time >= due - 1e-6 or number in also:
@@ -51,7 +51,7 @@ def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> I
                 due += 1 / rate
                 if due <= time:  # frames are rarer than looks
                     due = time + 1e-6
-        put(Look(shot, number, time, None))
+        put(Look(shot, number, end, None))
 
     return _from_thread(work)
 

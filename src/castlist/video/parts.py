@@ -29,8 +29,8 @@ _MOST = 2**40  # frames, seconds or anything
 _TOTALS = ("tracks", "shots", "looks", "damaged", "end")
 #: Of each face: what kind of number it is, and what one face has of it.
 _COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
-    "track": ("i", ()), "shot": ("i", ()), "number": ("i", ()), "time": ("f", ()),
-    "box": ("f", (4,)), "score": ("f", ()), "described": ("b", ()),
+    "track": ("i", ()), "shot": ("i", ()), "end": ("f", ()), "number": ("i", ()),
+    "time": ("f", ()), "box": ("f", (4,)), "score": ("f", ()), "described": ("b", ()),
 }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ class Parts:
     tracks, shots, looks, damaged : int
         Tracks found, shots watched, pictures looked at and packets damaged, so far.
     end : float
-        Seconds watched.
+        Seconds watched: when the last of the shots ends.
     """
 
     folder: Path
@@ -203,6 +203,7 @@ def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[s
     return {
         "track": np.repeat(np.fromiter(names, np.int64, len(tracks)), counts),
         "shot": np.repeat(np.array([track.shot for track in tracks], np.int32), counts),
+        "end": np.repeat(np.array([track.end for track in tracks], np.float64), counts),
         "number": joined([track.number for track in tracks], np.empty(0, np.int64)),
         "time": joined([track.time for track in tracks], np.empty(0)),
         "box": joined([track.box for track in tracks], np.empty((0, 4), np.float32)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,9 @@ class DescribedTrack:
 
     Attributes
     ----------
+    end : float
+        Seconds at which its last face is gone: at the next picture of its shot that was looked at,
+        or where the shot ends.
     number, time, box, score : ndarrays
         Its faces.
     described : ndarray of int
@@ -36,6 +40,7 @@ class DescribedTrack:
     """
 
     shot: int
+    end: float
     number: NDArray[np.int64]
     time: NDArray[np.float64]
     box: NDArray[np.float32]
@@ -47,7 +52,7 @@ class DescribedTrack:
 
 @dataclass(frozen=True)
 class WatchedShot:
-    """What a shot had to show, and where the next one begins; None after the last."""
+    """The tracks of a shot, when it ends, and where the next one begins; None after the last."""
 
     tracks: list[DescribedTrack]
     next: Place | None
@@ -80,29 +85,30 @@ def watch(
     shot: Shot | None = None
     end = start.time
     for look in sampled(video, settings.sample_rate, start, also):
-        if look.image is None:  # only says how far the video goes
-            end = look.time
+        end = look.time
+        if look.image is None:  # the video ends
             continue
         if shot is None or look.shot != shot.number:
             if shot is not None:
                 place = Place(look.time, look.number, look.shot, look.seek)
-                yield WatchedShot(shot.finish(), place, end, shot.looks)
+                yield WatchedShot(shot.finish(end), place, end, shot.looks)
             shot = new_shot(look.shot)
+        shot.times.append(look.time)
         shot.look(look)
-        end = look.time
         if at is not None:
             at(end)
     if shot is not None:
-        yield WatchedShot(shot.finish(), None, end, shot.looks)
+        yield WatchedShot(shot.finish(end), None, end, shot.looks)
 
 
 class Shot:
-    """The faces of one shot."""
+    """The faces of one shot; ``times`` are those of its pictures that were looked at."""
 
     def __init__(
         self, number: int, detector: Detector, describer: Describer, settings: WatchSettings
     ) -> None:
         self.number = number
+        self.times: list[float] = []
         self.detector = detector
         self.describer = describer
         self.settings = settings
@@ -111,7 +117,7 @@ class Shot:
     @property
     def looks(self) -> int:
         """How many pictures of it were looked at."""
-        return self.follower.looks
+        return len(self.times)
 
     def look(self, look: Look) -> None:
         """Find the faces of a picture and give them to tracks."""
@@ -158,8 +164,8 @@ class Shot:
         alike = [cosine(a, b) >= ALIKE for a, b in pairwise(features)]
         return [k + 1 for k, same in enumerate(alike) if not same]
 
-    def finish(self) -> list[DescribedTrack]:
-        """Describe the shot's tracks, all in one go."""
+    def finish(self, shot_end: float) -> list[DescribedTrack]:
+        """Describe the tracks of the shot, which ends at ``shot_end``, all in one go."""
         tracks = self.ended()
         chosen = [track.gallery.best() for track in tracks]
         features = self.describer.describe([one.crop for some in chosen for one in some])
@@ -167,12 +173,18 @@ class Shot:
         return [
             part
             for track, some, end in zip(tracks, chosen, ends, strict=True)
-            for part in self._parted(track, some, features[end - len(some) : end])
+            for part in self._parted(track, some, features[end - len(some) : end], shot_end)
         ]
 
+    def _gone(self, time: float, shot_end: float) -> float:
+        """Return when a face seen at a time is gone: at the next look, or with the shot."""
+        after = bisect(self.times, time)
+        return self.times[after] if after < len(self.times) else shot_end
+
     def _parted(
-        self, track: Track, portraits: list[Portrait], features: NDArray[np.float32]
-    ) -> list[DescribedTrack]:
+        self, track: Track, portraits: list[Portrait], features: NDArray[np.float32],
+        shot_end: float,
+    ) -> list[DescribedTrack]:  # fmt: skip
         """Part a track where it breaks: a cut was missed, or dissolved."""
         breaks = self.breaks(features)
         parts = []
@@ -188,6 +200,7 @@ class Shot:
             parts.append(
                 DescribedTrack(
                     shot=self.number,
+                    end=self._gone(track.time[own][-1], shot_end),
                     number=np.array(track.number[own], np.int64),
                     time=np.array(track.time[own]),
                     box=np.array(track.box[own], np.float32),

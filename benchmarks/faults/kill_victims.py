@@ -118,7 +118,7 @@ def _rescan(inputs: Path, clips: Path | None) -> Victim:
         cast = Corrections(folder)
         scanned = cast.scanned
         cast.close()
-        rows = (scanned.labels.tobytes(), scanned.points.tobytes(), str(scanned.pause).encode())
+        rows = (scanned.labels.tobytes(), scanned.points.tobytes())
         return digest(scanned.scan_print.encode(), *rows)
 
     def pictures(folder: Path) -> str:

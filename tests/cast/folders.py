@@ -49,16 +49,19 @@ def points_of(tracks: TrackSet) -> np.ndarray:
     return (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
 
 
-def write_folder(folder: Path, tracks: TrackSet, labels=None, *, rate=5.0, pictures=False) -> Path:
+def write_folder(
+    folder: Path, tracks: TrackSet, labels=None, *, rate=5.0, pictures=False, duration=None
+) -> Path:
     """Write what a scan would leave; clustered, or as ``labels`` say."""
     folder.mkdir(parents=True, exist_ok=True)
     points = points_of(tracks) if len(tracks) else np.empty((0, 0), np.float32)
     if labels is None:
         labels = complete_linkage(points, THRESHOLD, cannot_link=tracks.overlaps()).labels
-    duration = float(tracks.time.max(initial=0.0))
+    if duration is None:
+        duration = float(tracks.spans.max(initial=0.0))
     write_tracks(folder / TRACKS, tracks)
     write_points(folder, points)
-    cast = make_cast(tracks, np.asarray(labels), points, duration, 1 / rate, THRESHOLD / 2)
+    cast = make_cast(tracks, np.asarray(labels), points, duration, THRESHOLD / 2)
     save_cast(cast, folder / CAST, {"threshold": THRESHOLD})
     run = {
         "video": {"name": "film.mp4", "size": [640, 360]},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet
-from castlist.cast.cast import load_cast, make_cast, save_cast, seconds_of_tracks, video_ends
+from castlist.cast.cast import load_cast, make_cast, save_cast
 from castlist.cast.certainty import certainty
 
 
@@ -25,11 +25,11 @@ def film() -> TrackSet:
 
 def test_characters_are_by_screen_time_and_background_comes_last(film):
     labels = np.array([7, 7, 3, 4, 5])
-    cast = make_cast(film, labels, film.mean_features(), duration=70, pause=0.2)
+    cast = make_cast(film, labels, film.mean_features(), duration=70)
     titles = [one.title for one in cast.characters]
     assert titles == ["Character 1", "Character 2", "Background 3", "Background 4"]
     assert [one.tracks.tolist() for one in cast.characters] == [[0, 1], [4], [3], [2]]
-    np.testing.assert_allclose([one.seconds for one in cast.characters], [50.4, 8.2, 0.6, 0.4])
+    np.testing.assert_allclose([one.seconds for one in cast.characters], [35, 8, 0.4, 0.2])
     assert cast.labels().tolist() == [0, 0, 3, 2, 1]
 
 
@@ -38,23 +38,22 @@ def test_nobody_is_background_where_everybody_is_short(film):
     assert not any(one.background for one in cast.characters)
 
 
-def test_a_track_lasts_from_its_first_face_to_its_last(film):
-    lengths = seconds_of_tracks(film, 0.2, video_ends(film, 70))
-    np.testing.assert_allclose(lengths, [20.2, 30.2, 0.4, 0.6, 8.2])
-
-
-def test_nobody_is_seen_after_the_end_of_the_video(film):
-    def seconds(tracks, *about, **more):
-        labels = np.arange(len(tracks))
-        cast = make_cast(tracks, labels, tracks.mean_features(), *about, **more)
-        return {int(one.tracks[0]): one.seconds for one in cast.characters}
-
-    assert seconds(film, 68.1)[4] == pytest.approx(8.1)
-    assert seconds(film, 50)[4] == pytest.approx(8)  # a file that says less than it shows
+@pytest.mark.parametrize("starts", [[0.0, 70.0], [0.0]])
+def test_the_times_of_two_videos_are_not_one_another(film, starts):
+    """Also where it is not said when the second one begins."""
     two = TrackSet.join([film, replace(film, videos=("second.mp4",))])
-    found = seconds(two, 68.1 + 70, starts=[0.0, 68.1])  # each by its own end
-    assert (found[4], found[9]) == pytest.approx((8.1, 8.2))
-    assert seconds(two, 68.1)[4] == pytest.approx(8.2)  # which of them is so long is not known
+    cast = make_cast(two, np.zeros(10, int), two.mean_features(), 140, starts=starts)
+    (one,) = cast.characters
+    assert one.seconds == pytest.approx(2 * (35 + 0.2 + 0.4 + 8))
+    later = cast.spans[5:] - cast.spans[:5]
+    np.testing.assert_allclose(later, starts[-1] or 68.0)
+
+
+def test_a_track_lasts_until_its_face_is_gone(film):
+    film = replace(film, end=np.array([20.2, np.nan, 45.0, 50.6, 70.0]))
+    cast = make_cast(film, np.arange(5), film.mean_features(), 70)
+    seconds = {int(one.tracks[0]): one.seconds for one in cast.characters}
+    np.testing.assert_allclose([seconds[k] for k in range(5)], [20.2, 30, 5, 0.6, 10])
 
 
 def test_what_is_saved_is_loaded(film, tmp_path):

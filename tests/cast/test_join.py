@@ -60,7 +60,7 @@ def test_characters_across_videos(three, tmp_path):
     assert cast.cast.duration == 120
     assert set(cast.tracks.ids[:2].tolist()) == {"e1:0000", "e1:0001"}
     # on one timeline, one video after another
-    first = cast.cast.time[cast.tracks.offsets[:-1]]
+    first = cast.cast.spans[:, 0]
     for k in range(3):
         own = first[cast.tracks.video == k]
         assert (own >= 40 * k).all()

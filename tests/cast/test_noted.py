@@ -10,7 +10,7 @@ import pytest
 from castlist import InputError, read_tracks, write_tracks
 from castlist.cast.corrections import Corrections
 from castlist.cast.join import join
-from castlist.cast.noted import amount, are_points, check_run, number_of, pause_of
+from castlist.cast.noted import amount, are_points, check_run, number_of
 from castlist.cast.sentences import sentence
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_join import episode
@@ -24,7 +24,6 @@ RUN = {
 def test_what_castlist_notes_is_believed():
     run = check_run(copy.deepcopy(RUN))
     assert run["video"] == {**RUN["video"], "duration": 60.0}
-    assert pause_of(run) == pytest.approx(0.2)
     assert check_run({"settings": {}})["settings"] == {}
 
 
@@ -52,16 +51,13 @@ def test_numbers_by_hand():
     for value in (0, -1, 2**31, 1.0, True, None):
         with pytest.raises(ValueError, match="no number of a character"):
             number_of(value)
-    with pytest.raises(ValueError, match="no number"):
-        pause_of({"settings": {"watching": {"sample_rate": 0}}})
 
 
 @pytest.mark.parametrize(
     ("file", "change"),
     [
         ("run.json", {"made": [{}]}), ("cast.json", {"threshold": float("inf")}),
-        ("cast.json", {"pause": float("nan")}), ("cast.json", {"duration": 1e300}),
-        ("cast.json", {"threshold": None}),
+        ("cast.json", {"duration": 1e300}), ("cast.json", {"threshold": None}),
     ],
 )  # fmt: skip
 def test_a_folder_that_says_so_is_refused(tmp_path, file, change):

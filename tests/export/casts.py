@@ -22,13 +22,15 @@ SPANS = [(0.0, 2.0, 0), (2.2, 4.0, 0), (0.0, 1.0, 1), (10.0, 12.0, 0), (599.8, 6
 
 
 def made_cast(
-    folder: Path, rate: float | None = 25.0, video: str = VIDEO, size=(640, 360), spans=SPANS
-) -> Corrections:
-    """Make a cast of (start, end, person) spans: a track each, looked at five times a second."""
-    columns: dict[str, list] = {k: [] for k in ("track", "time", "frame", "box", "feature")}
-    for number, (start, end, person) in enumerate(spans):
-        for time in np.arange(start, end + 1e-6, 0.2):
+    folder: Path, rate: float | None = 25.0, video: str = VIDEO, size=(640, 360), spans=SPANS,
+    duration: float | None = None,
+) -> Corrections:  # fmt: skip
+    """Make a cast of (start, last, person) spans: a track each, looked at every 0.2 s."""
+    columns: dict[str, list] = {k: [] for k in ("track", "end", "time", "frame", "box", "feature")}
+    for number, (start, last, person) in enumerate(spans):
+        for time in np.arange(start, last + 1e-6, 0.2):
             columns["track"].append(f"{number + 1:05d}")
+            columns["end"].append(last + 0.2)
             columns["time"].append(time)
             columns["frame"].append(round(time * exact_rate(rate or 25)))
             columns["box"].append([600 - 300 * person, 20 + time / 100, 80, 90])
@@ -36,7 +38,7 @@ def made_cast(
     tracks = TrackSet.from_faces(
         columns.pop("track"), video=video, describer="SFace", **columns
     )  # fmt: skip
-    write_folder(folder, tracks, [person for _, _, person in spans])
+    write_folder(folder, tracks, [person for _, _, person in spans], duration=duration)
     about = {"name": video, "size": list(size), "rate": rate}
     note_video(folder, **{name: value for name, value in about.items() if value is not None})
     return Corrections(folder)

@@ -23,7 +23,7 @@ def test_a_row_a_track(tmp_path):
         ("Character 1", "0.000", "1.200", "00003"),
         (AWKWARD, "2.200", "4.200", "00002"),
         (AWKWARD, "10.000", "12.200", "00004"),
-        ("Character 1", "599.800", "661.400", "00005"),
+        ("Character 1", "599.800", "661.600", "00005"),
     ]
     assert {r["video"] for r in rows} == {one.video}
     assert all(0 <= float(r["confidence"]) <= 1 for r in rows)

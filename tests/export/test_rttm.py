@@ -26,7 +26,7 @@ def test_turns_are_appearances(tmp_path):
     )
     assert turns == [
         (0.0, 1.2, "Character 1"), (0.0, 4.2, AWKWARD), (10.0, 12.2, AWKWARD),
-        (599.8, 661.4, "Character 1"),
+        (599.8, 661.6, "Character 1"),
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def test_tracks_that_touch_are_one_appearance(tmp_path):
     one = made_timeline(tmp_path / "film.cast")
     by_label = {person.label: spans(person) for person in one.people}
     assert by_label == {
-        "Character 1": [(0.0, 1.2), (599.8, 661.4)],  # not beyond the video's end
+        "Character 1": [(0.0, 1.2), (599.8, 661.6)],
         AWKWARD: [(0.0, 4.2), (10.0, 12.2)],
     }
     assert one.video == 'Folge 1 é <a&b>, "x".mp4'
@@ -35,10 +35,19 @@ def test_what_is_no_face_is_not_exported(tmp_path):
     assert sum(len(person.tracks) for person in one.people) == 4
 
 
-def test_a_look_that_comes_a_frame_late_is_no_gap(tmp_path):
-    late = [(0.0, 1.0, 0), (1.0 + 0.2 + 1 / 24, 2.0, 0)]
-    one = made_timeline(tmp_path / "film.cast", rate=24.0, spans=late)
-    assert len(one.people[0].appearances) == 1
+def test_what_overlaps_is_one_appearance_and_a_hole_is_a_hole(tmp_path):
+    several = [(0.0, 1.0, 0), (0.4, 0.6, 0), (0.8, 2.0, 0), (2.4, 3.0, 0)]
+    one = made_timeline(tmp_path / "film.cast", spans=several)
+    assert spans(one.people[0]) == [(0.0, 2.2), (2.4, 3.2)]
+    assert one.people[0].character.seconds == pytest.approx(3.0)
+
+
+def test_a_video_is_as_long_as_noted_and_no_shorter_than_its_tracks(tmp_path):
+    assert made_timeline(tmp_path / "film.cast").duration == pytest.approx(661.6)
+    (longer,) = timelines(made_cast(tmp_path / "longer.cast", duration=700.0))
+    assert longer.duration == 700
+    (shorter,) = timelines(made_cast(tmp_path / "shorter.cast", duration=5.0))
+    assert shorter.duration == pytest.approx(661.6)
 
 
 def test_a_rate_not_noted_is_counted(tmp_path):

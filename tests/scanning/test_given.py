@@ -130,6 +130,7 @@ def test_real_faces_that_went_out_come_in_again(clips, weights, tmp_path, to):
     assert len(again.cast.tracks) == len(found.cast.tracks)
     assert len(again.cast.characters) == len(found.cast.characters)
     np.testing.assert_array_equal(again.cast.labels(), found.cast.labels())
+    np.testing.assert_allclose(again.cast.tracks.spans, found.cast.tracks.spans)
     ours, theirs = (one.cast.tracks.mean_features() for one in (found, again))
     alike = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
     assert alike.min() > 0.9

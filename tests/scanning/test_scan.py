@@ -18,6 +18,7 @@ from castlist import BallModel, CastlistError, InputError, read_tracks, save_mod
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, RUN, TRACKS
 from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
+from castlist.video.frames import open_video
 from castlist.video.settings import WatchSettings
 from tests.video.videos import plain, write_video
 
@@ -141,8 +142,6 @@ def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path, weights
 
 
 def test_people_who_dissolve_into_each_other_are_two_tracks(clips, weights, tmp_path):
-    from castlist.video.frames import open_video
-
     def frames(name, count):
         with open_video(clips / f"{name}.mp4") as video:
             return [f.image() for f, _ in zip(video.frames(), range(count), strict=False)]
@@ -206,9 +205,21 @@ def test_no_faces_is_an_answer(tmp_path, weights, n):
     assert scan(path).cast.characters == ()
 
 
-def test_one_face_in_one_frame(tmp_path, weights, clips):
-    from castlist.video.frames import open_video
+def test_a_video_is_as_long_as_it_is_whatever_the_file_says(tmp_path, weights):
+    images = [plain((90, 90, 90), (320, 180))] * 40
+    path = write_video(tmp_path / "grey.h264", images, codec="libx264")
+    with open_video(path) as video:
+        assert video.duration == 0
+    for _ in range(2):  # the second time it is not watched again
+        found = scan(path)
+        assert found.cast.duration == found.run["video"]["duration"] == pytest.approx(1.6)
+    run = json.loads((found.folder / RUN).read_text("utf-8"))
+    run["stages"]["watch"]["end"] = "long"  # as nobody notes it
+    (found.folder / RUN).write_text(json.dumps(run), "utf-8")
+    assert scan(path).cast.duration == pytest.approx(1.6)
 
+
+def test_one_face_in_one_frame(tmp_path, weights, clips):
     with open_video(clips / "d10.mp4") as video:
         image = next(video.frames()).image()
     found = scan(write_video(tmp_path / "one.mp4", [image]))

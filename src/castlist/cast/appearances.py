@@ -1,4 +1,4 @@
-"""When characters are seen: their tracks put together where they touch."""
+"""When characters are seen: the union of their tracks' intervals."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.tracks import TrackSet
-
 
 @dataclass(frozen=True)
 class Appearance:
-    """A stretch of the video a character is seen in, seconds; short gaps are inside it."""
+    """An interval in which a character is seen, in seconds, and how many tracks are in it."""
 
     start: float
     end: float
     n_tracks: int
 
 
-def appearances(
-    tracks: TrackSet,
-    chosen: NDArray[np.int64],
-    gap: float,
-    time: NDArray[np.float64] | None = None,
-) -> list[Appearance]:
-    """Say when these tracks are seen, in order of time; those no farther than ``gap`` are one.
+def appearances(spans: NDArray[np.float64], gap: float = 0.0) -> list[Appearance]:
+    """Return the union of some tracks' intervals, in order of time.
 
-    ``time`` is when each face is seen, if not in its own video's time.
+    Parameters
+    ----------
+    spans : ndarray of float, shape (n_tracks, 2)
+        When each track begins and ends, all in the time of one video or of one timeline. A track
+        without times (NaN) is left out.
+    gap : float
+        Seconds. Intervals that overlap, touch or are no farther apart than this are one.
     """
-    when = tracks.time if time is None else time
-    spans = []
-    for track in chosen.tolist():
-        times = when[tracks.offsets[track] : tracks.offsets[track + 1]]
-        times = times[np.isfinite(times)]
-        if len(times):
-            spans.append((float(times.min()), float(times.max())))
-    merged: list[Appearance] = []
-    for start, end in sorted(spans):
-        last = merged[-1] if merged else None
-        if last is not None and start <= last.end + gap:
-            merged[-1] = Appearance(last.start, max(last.end, end), last.n_tracks + 1)
-        else:
-            merged.append(Appearance(start, end, 1))
-    return merged
+    spans = spans[np.isfinite(spans).all(axis=1)]
+    if not len(spans):
+        return []
+    starts, ends = spans[np.argsort(spans[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(ends)
+    first = np.flatnonzero(np.concatenate([[True], starts[1:] > reached[:-1] + gap]))
+    last = np.concatenate([first[1:], [len(starts)]])
+    return [
+        Appearance(float(starts[i]), float(reached[j - 1]), j - i)
+        for i, j in zip(first.tolist(), last.tolist(), strict=True)
+    ]
+
+
+def screen_time(spans: NDArray[np.float64]) -> float:
+    """Return for how many seconds at least one of some tracks is seen."""
+    return sum(one.end - one.start for one in appearances(spans))

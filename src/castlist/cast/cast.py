@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.appearances import screen_time
 from castlist.cast.certainty import certainty
 from castlist.cast.folder import print_of
 from castlist.cast.noted import amount, number_of
@@ -42,7 +43,7 @@ class Character:
     tracks : ndarray of int
         Its tracks, as rows of the TrackSet, in order of time.
     seconds : float
-        Screen time.
+        Screen time: for how long at least one of its tracks is seen.
     sure : float
         How sure castlist is that these tracks are one person, and all of them: 0 to 1.
     reviewed : bool
@@ -82,7 +83,7 @@ class Cast:
     duration : float
         Seconds of video; of several, all together.
     starts : tuple of float
-        When each of several videos begins, if they are seen one after another.
+        When each video begins, if they are seen one after another.
     """
 
     tracks: TrackSet
@@ -91,8 +92,8 @@ class Cast:
     starts: tuple[float, ...] = (0.0,)
 
     @cached_property
-    def time(self) -> NDArray[np.float64]:
-        """When each face is seen, of several videos one after another."""
+    def spans(self) -> NDArray[np.float64]:
+        """When each track begins and ends, of several videos one after another."""
         return timeline(self.tracks, self.starts)
 
     def labels(self) -> NDArray[np.int64]:
@@ -108,7 +109,6 @@ def make_cast(
     labels: NDArray[np.int64],
     embeddings: NDArray[np.floating],
     duration: float,
-    pause: float = 0.2,
     typical: float = 0.0,
     said: State | None = None,
     starts: Sequence[float] = (0.0,),
@@ -118,26 +118,24 @@ def make_cast(
     Parameters
     ----------
     tracks : TrackSet
-        Tracks of one video.
+        Tracks of one or more videos.
     labels : ndarray of int, shape (n_tracks,)
         The cluster of each; -1 for tracks that are nobody's.
     embeddings : ndarray of shape (n_tracks, dim)
         What was clustered, to tell how sure it is.
     duration : float
-        Seconds of video.
-    pause : float
-        Seconds between two looks at the video: a face seen once was there about so long.
+        Seconds of video; of several, all together.
     typical : float
         Squared distance of two tracks of one person, where no character here has two.
     said : State, optional
         Names and what is background, by label; labels are then the numbers of characters.
     starts : sequence of float
-        When each of several videos begins, if they are seen one after another.
+        When each video begins, if they are seen one after another.
     """
-    seconds = seconds_of_tracks(tracks, pause, video_ends(tracks, duration, starts))
+    spans = timeline(tracks, starts)
     kept = labels >= 0
     clusters = np.unique(labels[kept])
-    total = np.array([seconds[labels == c].sum() for c in clusters])
+    total = np.array([screen_time(spans[labels == c]) for c in clusters])
     sure = certainty(embeddings[kept], labels[kept], typical)
     limit = min(BACKGROUND_SHARE * float(total.max(initial=0.0)), BACKGROUND_SECONDS)
     background = total < limit
@@ -147,7 +145,7 @@ def make_cast(
         names, marked = said.names, said.background
         for k, cluster in enumerate(clusters.tolist()):
             background[k] = marked.get(cluster, background[k] and not names.get(cluster))
-    begins = timeline(tracks, starts)[tracks.offsets[:-1]]
+    begins = spans[:, 0]
     first = np.array([begins[labels == c].min() for c in clusters])
     order = np.lexsort((first, -total, background))
     characters = []
@@ -166,34 +164,16 @@ def make_cast(
 
 
 def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
-    """Return when each face is seen, if the videos begin so."""
-    begins = np.asarray(starts, float)[tracks.video] if len(starts) > 1 else np.zeros(len(tracks))
-    return np.asarray(tracks.time + begins[tracks.track_of_face])
+    """Return when each track begins and ends, of several videos one after another.
 
-
-def video_ends(
-    tracks: TrackSet, duration: float, starts: Sequence[float] = (0.0,)
-) -> NDArray[np.float64]:
-    """Return when each video ends, in its own time; infinite where only all are known together."""
-    ends = np.diff([*starts, duration])
-    count = max(1, len(tracks.videos))
-    if len(ends) != count:
-        return np.full(count, np.inf)
-    # A file may say less than it shows.
-    np.fmax.at(ends, tracks.video[tracks.track_of_face], tracks.time)
-    return ends
-
-
-def seconds_of_tracks(
-    tracks: TrackSet, pause: float, ends: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return how long each track is: from its first face to its last, and one pause.
-
-    Not beyond when its video ends, which ``ends`` says of each.
+    If ``starts`` does not say when each video begins, each lasts until its last track ends.
     """
-    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
-    gone = np.minimum(tracks.time[last] + pause, ends[tracks.video])
-    return np.asarray(gone - tracks.time[first])
+    spans = tracks.spans
+    if len(starts) != len(tracks.videos):
+        lengths = np.zeros(len(tracks.videos))
+        np.fmax.at(lengths, tracks.video, spans[:, 1])
+        starts = (np.cumsum(lengths) - lengths).tolist()
+    return np.asarray(spans + np.asarray(starts, float)[tracks.video, None])
 
 
 def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:

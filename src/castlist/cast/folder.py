@@ -38,8 +38,8 @@ class Scanned:
         What was clustered.
     threshold : float
         τ.
-    duration, pause : float
-        Seconds of video, all together, and between two looks at it.
+    duration : float
+        Seconds of video, all together.
     run : dict
         What ``run.json`` says.
     """
@@ -50,7 +50,6 @@ class Scanned:
     points: NDArray[np.float32]
     threshold: float
     duration: float
-    pause: float
     run: dict[str, Any]
 
     @property

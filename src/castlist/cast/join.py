@@ -245,9 +245,8 @@ def _by_screen_time(
     if not some:
         return labels
     cast = make_cast(
-        tracks, labels, np.concatenate(some), float(starts[-1]), casts[0].scanned.pause,
-        starts=starts[:-1].tolist(),
-    )  # fmt: skip
+        tracks, labels, np.concatenate(some), float(starts[-1]), starts=starts[:-1].tolist()
+    )
     numbers = np.zeros(len(labels), np.int64)
     for one in cast.characters:
         numbers[one.tracks] = one.number

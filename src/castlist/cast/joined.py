@@ -31,7 +31,7 @@ from castlist.cast.folder import (
     Scanned,
     write_points,
 )
-from castlist.cast.noted import amount, are_points, check_run, pause_of
+from castlist.cast.noted import amount, are_points, check_run
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
@@ -76,16 +76,13 @@ def read_joined(folder: Path) -> Scanned:
         homes = [folder / EPISODES / film["episode"] for film in films]
         labels = [load_array(labels_of(folder, film)) for film in films]
         points = [load_array(home / POINTS) for home in homes]
-        pause = pause_of(run)
         threshold = amount(about["threshold"])
         duration = sum(film["duration"] for film in films)
         tracks = join_tracks([read_tracks(home / TRACKS) for home in homes], films)
         some = [x for x in points if len(x)]
         whole = np.concatenate(some) if some else np.empty((0, 0))
         numbers = np.concatenate(labels) if labels else np.empty(0, np.int64)
-    except (
-        OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError,
-    ) as error:  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
     fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
     if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all():
@@ -93,9 +90,8 @@ def read_joined(folder: Path) -> Scanned:
     if not are_points(whole):
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
-        folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
-        pause, run,
-    )  # fmt: skip
+        folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration, run
+    )
 
 
 def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> TrackSet:
@@ -188,7 +184,7 @@ def film_of(scanned: Scanned, out: Path, others: Sequence[dict[str, Any]]) -> di
     while episode.casefold() in taken or " ".join(title.split()) in titles:
         episode, k = f"{plain}-{k}", k + 1
         title = f"{name} ({episode})"
-    last = float(scanned.tracks.time.max(initial=0.0))
+    last = float(scanned.tracks.spans.max(initial=0.0))
     video |= {
         "name": name, "episode": episode, "title": title,
         "duration": max(float(video.get("duration", 0.0)), last),

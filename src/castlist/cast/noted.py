@@ -33,14 +33,9 @@ def check_run(run: Any) -> dict[str, Any]:
     return run
 
 
-def pause_of(run: dict[str, Any]) -> float:
-    """Return the seconds between two looks at a video."""
-    return 1 / amount(run["settings"]["watching"]["sample_rate"], least=1e-6)
-
-
-def amount(value: Any, least: float = 0.0) -> float:
+def amount(value: Any) -> float:
     """Return a number that is one, and not beyond all; else a ValueError."""
-    if type(value) not in (int, float) or not least <= value < _MOST:
+    if type(value) not in (int, float) or not 0 <= value < _MOST:
         raise ValueError(f"{str(value)[:20]!r} is no number, too small or too large")
     return float(value)
 

@@ -9,7 +9,7 @@ import numpy as np
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, EPISODES, POINTS, RUN, TRACKS, Scanned, digest
 from castlist.cast.joined import read_joined
-from castlist.cast.noted import amount, are_points, check_run, pause_of
+from castlist.cast.noted import amount, are_points, check_run
 from castlist.errors import InputError
 from castlist.io.read import read_tracks
 from castlist.io.untrusted import load_array, read_json
@@ -32,8 +32,6 @@ def read_scanned(folder: str | Path) -> Scanned:
         run = check_run(read_json(folder / RUN))
         about = read_json(folder / CAST)
         threshold = amount(about["threshold"])
-        # Of the scan that made the cast: run.json may be of another, which was cut off.
-        pause = amount(about.get("pause") or pause_of(run))
         own = about.get("points", now := digest(points.tobytes())) == now
         points = points.astype(np.float32)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -41,4 +39,4 @@ def read_scanned(folder: str | Path) -> Scanned:
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
     if not own or not fits or not are_points(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
-    return Scanned(folder, tracks, labels, points, threshold, cast.duration, pause, run)
+    return Scanned(folder, tracks, labels, points, threshold, cast.duration, run)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.appearances import Appearance, appearances
-from castlist.cast.cast import Cast, Character, video_ends
+from castlist.cast.cast import Cast, Character
 from castlist.cast.corrected import Corrected
 from castlist.errors import InputError
 from castlist.export.timecode import exact_rate, frame_at
@@ -34,7 +34,7 @@ class Person:
     tracks : ndarray of int
         Its tracks in this video, as rows of the timeline's.
     appearances : tuple of Appearance
-        When it is seen: from a first face to a last one and the pause until the next look.
+        When it is seen: its tracks, put together where they overlap or touch.
     """
 
     character: Character
@@ -129,7 +129,7 @@ def timelines(corrected: Corrected, rate: float | None = None) -> list[Timeline]
         about = scanned.films[video if scanned.joined else 0]
         if not scanned.joined and count > 1 and about.get("name") != cast.tracks.videos[video]:
             about = {}  # of another video
-        made.append(_timeline(cast, labels, video, about, scanned.pause, rate))
+        made.append(_timeline(cast, labels, video, about, rate))
     return made
 
 
@@ -158,21 +158,17 @@ def _breaks(letter: str) -> bool:
 
 
 def _timeline(
-    cast: Cast, labels: list[str], number: int, about: dict[str, Any], pause: float,
-    rate: float | None,
-) -> Timeline:  # fmt: skip
+    cast: Cast, labels: list[str], number: int, about: dict[str, Any], rate: float | None
+) -> Timeline:
     videos = cast.tracks.videos
     rows = np.flatnonzero(cast.tracks.video == number)
     tracks = cast.tracks[rows] if len(videos) > 1 else cast.tracks
     video = videos[number] if videos else ""
     exact = _rate(tracks, rate if rate is not None else about.get("rate"))
-    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
-    start, seen = tracks.time[first], tracks.time[last]
-    duration = float(video_ends(cast.tracks, cast.duration, cast.starts)[number])
-    if not np.isfinite(duration):
-        duration = float(tracks.time.max(initial=0.0)) + pause
-    # A look may come a frame late, where the rate is no multiple of the looks' rate.
-    touching = pause + (float(1 / exact) if exact else 0.0) + 1e-6
+    spans = tracks.spans
+    lengths = np.diff([*cast.starts, cast.duration])
+    known = len(lengths) == max(1, len(videos))  # else only how long all are together
+    duration = float(spans.max(initial=lengths[number] if known else 0.0))
     place = np.full(len(cast.tracks), -1)
     place[rows] = np.arange(len(rows))
     people = []
@@ -180,15 +176,11 @@ def _timeline(
         own = place[one.tracks]
         own = own[own >= 0]
         if len(own):
-            spans = tuple(
-                Appearance(a.start, min(a.end + pause, duration), a.n_tracks)
-                for a in appearances(tracks, own, touching)
-            )
-            people.append(Person(one, label, own, spans))
+            people.append(Person(one, label, own, tuple(appearances(spans[own]))))
     size = about.get("size")
     return Timeline(
         one_line(video), exact, (int(size[0]), int(size[1])) if size else None, duration, tracks,
-        start, np.minimum(seen + pause, duration), tuple(people),
+        spans[:, 0], spans[:, 1], tuple(people),
     )  # fmt: skip
 
 

@@ -77,11 +77,11 @@ def render_report(
     about: Mapping[str, object] | None = None,
 ) -> str:
     """Return the page that :func:`write_report` writes."""
-    # Files say at times that they end before their last frame; the strip must hold every face.
-    span = max(_known(cast.duration), float(np.nanmax(cast.time, initial=0)))
+    # Files say at times that they end before their last frame; the strip must hold every track.
+    span = max(_known(cast.duration), float(np.nanmax(cast.spans, initial=0)))
     all_faces = _faces(cast, crops)
     cards = [
-        _Card(character, faces, appearances(cast.tracks, character.tracks, span * MERGE, cast.time))
+        _Card(character, faces, appearances(cast.spans[character.tracks], span * MERGE))
         for character, faces in zip(cast.characters, all_faces, strict=True)
     ]
     environment = Environment(
@@ -180,7 +180,7 @@ def _candidates(
             pictures = crops(track)
             if pictures:
                 source = picture_uri(pictures[0])
-                yield _Face(source, float(cast.time[cast.tracks.offsets[track]]))
+                yield _Face(source, float(cast.spans[track, 0]))
                 break
 
 

@@ -6,7 +6,7 @@ import { between } from "./words.js";
 
 //: Seconds between two boxes beyond which the face was not seen in between.
 const GAP = 1.5;
-//: Seconds that a box stays before its first and after its last moment.
+//: Seconds that a box stays before its first moment, and at least after it.
 const EDGE = 0.15;
 
 export function makePlayer() {
@@ -21,7 +21,7 @@ export function makePlayer() {
   let stop = null; // when to pause
 
   const draw = () => {
-    const at = track ? boxAt(track.boxes, video.currentTime) : null;
+    const at = track ? boxAt(track.boxes, track.end, video.currentTime) : null;
     box.hidden = !at;
     if (!at) return;
     const [width, height] = track.size ?? [video.videoWidth, video.videoHeight];
@@ -77,9 +77,11 @@ export function makePlayer() {
   };
 }
 
-// Where the face is at a time: between the boxes around it, null where it was not seen.
-export function boxAt(boxes, time) {
-  if (!boxes.length || time < boxes[0][0] - EDGE || time > boxes.at(-1)[0] + EDGE) return null;
+// Where the face of a track that ends at a time is: between the boxes around it, null where it was
+// not seen.
+export function boxAt(boxes, end, time) {
+  if (!boxes.length || time < boxes[0][0] - EDGE) return null;
+  if (time >= Math.max(end, boxes[0][0] + EDGE)) return null;
   let low = 0;
   let high = boxes.length - 1;
   while (low < high) {

@@ -125,7 +125,7 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
 
 def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
     duration = max(corrections.cast.duration, 1e-9)
-    spans = appearances(corrections.tracks, one.tracks, duration * MERGE, corrections.cast.time)
+    spans = appearances(corrections.cast.spans[one.tracks], duration * MERGE)
     return {
         "number": one.number,
         "title": one.title,
@@ -150,15 +150,15 @@ def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[str]:
 
 def _track(corrections: Corrections, row: int) -> dict[str, Any]:
     tracks = corrections.tracks
-    first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
+    start, end = tracks.spans[row].tolist()
     name = str(tracks.ids[row])
     several = len(tracks.videos) > 1
     return {
         "id": name,
         "video": tracks.videos[tracks.video[row]] if several else "",
-        "at": round(float(corrections.cast.time[first]), 2),
-        "start": round(float(tracks.time[first]), 2),
-        "end": round(float(tracks.time[last]), 2),
+        "at": round(float(corrections.cast.spans[row, 0]), 2),
+        "start": round(start, 2),
+        "end": round(end, 2),
         "pictures": corrections.pictures.get(name, 0),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import time
@@ -26,7 +27,7 @@ from castlist.video.frames import Video
 from castlist.video.weights import DEFAULTS
 
 #: Raised when watching gives other tracks than before: old tracks are then made again.
-_WATCHING = 1
+_WATCHING = 2
 
 
 @dataclass
@@ -92,6 +93,12 @@ class RunNotes:
         """Say whether a stage was finished before, with the settings of now."""
         noted = self.value["stages"].get(stage, {}).get("print")
         return noted == self.prints[stage] and all((self.folder / f).is_file() for f in files)
+
+    @property
+    def watched(self) -> float:
+        """When the video ended as it was watched, in seconds; 0 if that is not noted."""
+        end = self.value["stages"].get("watch", {}).get("end")
+        return float(end) if type(end) in (int, float) and 0 <= end < math.inf else 0.0
 
     @contextmanager
     def stage(self, name: str, began: float | None = None) -> Iterator[dict[str, Any]]:

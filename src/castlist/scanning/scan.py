@@ -115,6 +115,7 @@ def scan(
             check_for_scan(folder)  # while nobody changes it
             notes = RunNotes.open(folder, opened, settings)
             tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
+            notes.value["video"]["duration"] = max(opened.duration, notes.watched)
         _group(notes, settings, tracks, model, progress)
         with closing(Corrections(folder)) as corrections:
             _report(notes, corrections)
@@ -152,7 +153,7 @@ def _watched(
     with notes.stage("watch", began) as note:  # up to here, an earlier scan is as it was
         write_tracks(path, tracks)
         parts.publish(notes.folder / FACES)
-        note["resumed_at"] = resumed
+        note |= {"resumed_at": resumed, "end": parts.end}
         notes.value["counts"] |= {
             "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
             "faces": tracks.n_faces, "shots": parts.shots,
@@ -210,8 +211,7 @@ def _group(
     # Before what an earlier scan made of them is forgotten.
     check_number(tracks, settings.characters, settings.min_characters)
     with notes.stage("group"):
-        duration = max(notes.value["video"]["duration"], float(tracks.time.max(initial=0.0)))
-        pause = 1 / settings.watching.sample_rate
+        duration = notes.value["video"]["duration"]
         if len(tracks):
             if settings.finetune:
                 model = finetune(model, tracks, progress=progress)
@@ -222,12 +222,12 @@ def _group(
             )  # fmt: skip
             points = embed_tracks(tracks, model)
             # Two faces of one ball are 2b apart on average, and τ is 4b.
-            cast = make_cast(tracks, made.labels, points, duration, pause, model.threshold / 2)
+            cast = make_cast(tracks, made.labels, points, duration, model.threshold / 2)
         else:
             cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
         write_points(notes.folder, points)
         # The last of the three: it says which tracks and points are its own.
-        about = {"threshold": model.threshold, "points": digest(points.tobytes()), "pause": pause}
+        about = {"threshold": model.threshold, "points": digest(points.tobytes())}
         save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
 

@@ -52,7 +52,7 @@ def test_drop_frame_leaves_numbers_out(frame, rate, text):
 
 
 def test_timelines_start_at_one_o_clock():
-    for rate in RATES:
+    for rate in (*RATES, Fraction(1), Fraction(1, 5)):
         for drop in {False, can_drop(rate)}:
             shown = timecode(start_frame(rate, drop), rate, drop)
             assert shown.replace(";", ":") == "01:00:00:00"

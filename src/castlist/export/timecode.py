@@ -36,7 +36,7 @@ def can_drop(rate: Fraction) -> bool:
 
 def start_frame(rate: Fraction, drop: bool) -> int:
     """Return the count of frames at 01:00:00:00."""
-    nominal = round(rate)
+    nominal = max(1, round(rate))
     return START_HOUR * (6 * _ten_minutes(nominal) if drop else 3600 * nominal)
 
 

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review study setup clean
+.PHONY: demo test lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -51,6 +51,11 @@ bench-bounded: $(READY)
 bench-review: $(READY)
 	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
 	$(BIN)/python benchmarks/bench_review.py study-data
+
+# Clips of your own: make bench-tv TV=folder; options of the scan: SCAN=--no-finetune.
+TV ?= $(SHARED)/tv
+bench-tv: $(READY)
+	$(BIN)/python benchmarks/bench_tv.py $(TV) -- $(SCAN)
 
 study: $(READY)
 	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data

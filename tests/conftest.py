@@ -43,6 +43,12 @@ def faces() -> Path:
 
 
 @pytest.fixture(scope="session")
+def tv() -> Path:
+    """Clips of television and film with truth, and a script that scores, where they are at hand."""
+    return at_hand(SHARED / "data" / "tv", "the clips with truth are")
+
+
+@pytest.fixture(scope="session")
 def tex() -> str:
     """The paper as its authors wrote it, where it is at hand."""
     return at_hand(SHARED / "paper" / "bcl_iccv2019.tex", "the paper is").read_text("utf-8")

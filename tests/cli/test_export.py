@@ -66,4 +66,5 @@ def test_mistakes_are_one_message_and_exit_code_2(folder, words, says):
 def test_help_has_an_example():
     told = castlist("export", "--help").stdout
     assert "castlist export episode.cast --to edl" in told
+    assert "truth: CAST.truth.csv" in " ".join(told.replace("│", " ").split())
     assert "cvat: CAST.xml" in " ".join(told.replace("│", " ").split())

@@ -44,6 +44,10 @@ def test_every_format_is_whole_all_the_same(cast, tmp_path, to):
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         assert len(rows) == len(cast.tracks)
         assert f"'{person.label}" in {row["character"] for row in rows}
+    elif to == To.TRUTH:
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(rows) == cast.tracks.n_faces
+        assert f"'{person.label}" in {row["who"] for row in rows}
     elif to == To.JSON:
         assert person.label in {who["label"] for who in json.loads(text)["characters"]}
     elif to == To.OTIO:

@@ -19,7 +19,7 @@ def export(
         Path | None,
         typer.Option("--out", "-o", help="A file, `-` to print it, or a folder (several videos: "
                      "one file each); here if not given, as CAST.FORMAT (cvat: CAST.xml, "
-                     "mot: CAST.txt)."),
+                     "mot: CAST.txt, truth: CAST.truth.csv)."),
     ] = None,
     by: Annotated[
         By | None, typer.Option(help="mot: ids are those of tracks (if not given) or characters.")
@@ -31,15 +31,15 @@ def export(
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(help="Frames a second, instead of the video's average; not for csv, rttm "
-                     "and vtt, which are in seconds."),
+        typer.Option(help="Frames per second, instead of the video's average; not for csv, "
+                     "rttm, vtt and truth, which are in seconds."),
     ] = None,
 ) -> None:  # fmt: skip
     """Write a cast, as corrected, for other tools: who is seen when, and where.
 
     `csv`, `json`: spreadsheets, programs. `otio`, `edl`: markers for editors (`edl`: DaVinci
     Resolve). `vtt`: captions for players. `rttm`: diarization tools. `cvat`, `mot`: boxes for
-    annotation and tracking tools.
+    annotation and tracking tools. `truth`: who each face is, to score other scans against.
 
     Example: `castlist export episode.cast --to edl -o episode.edl`
     """

@@ -17,6 +17,7 @@ class To(StrEnum):
     MOT = "mot"
     RTTM = "rttm"
     VTT = "vtt"
+    TRUTH = "truth"
 
 
 class By(StrEnum):

@@ -18,6 +18,7 @@ from castlist.export.otio import otio_lines
 from castlist.export.rttm import rttm_lines
 from castlist.export.settings import By, ExportSettings, To
 from castlist.export.timeline import Timeline, timelines
+from castlist.export.truth import truth_lines
 from castlist.export.vtt import vtt_lines
 from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
@@ -43,6 +44,7 @@ FORMATS = {
     To.MOT: Format(".txt", lambda one, how: mot_lines(one, By(how.by or By.TRACK))),
     To.RTTM: Format(".rttm", lambda one, _: rttm_lines(one)),
     To.VTT: Format(".vtt", lambda one, _: vtt_lines(one)),
+    To.TRUTH: Format(".truth.csv", lambda one, _: truth_lines(one)),
 }
 
 
@@ -56,7 +58,8 @@ def export_cast(
     cast : Corrections
         The cast of a folder.
     to : str
-        ``csv``, ``json``, ``otio``, ``edl``, ``cvat``, ``mot``, ``rttm`` or ``vtt``.
+        ``csv``, ``json``, ``otio``, ``edl``, ``cvat``, ``mot``, ``rttm``, ``vtt`` or
+        ``truth``.
     out : path, optional
         A file, or a folder that is there; ``<cast's folder>.<suffix>`` in the current folder if
         not given. Where a cast has several videos, the folder for one file each; ``csv`` and
@@ -79,7 +82,7 @@ def export_cast(
     else:
         files = [path / name if path.is_dir() else path]
     for file in files:  # all of them before the first is written
-        check_file(file, form.suffix)
+        check_file(file, Path(f"_{form.suffix}").suffix)  # truth goes into any .csv file
     for file, (_, lines) in zip(files, parts, strict=True):
         _write(file, lines)
     return files
@@ -105,7 +108,7 @@ def _prepared(
         raise InputError(f"by {' or '.join(By)}, not by {settings.by!r}")
     if settings.drop_frame is not None and to != To.EDL:
         raise InputError(f"drop-frame is about the timecode of edl, and {to} has none")
-    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT):
+    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT, To.TRUTH):
         raise InputError(f"a rate is for formats that count frames, and {to} is in seconds")
     form, every = FORMATS[To(to)], timelines(cast, settings.rate)
     if form.of_all is not None:

@@ -1,0 +1,45 @@
+"""Truth: one row per face, to score other scans of the same video against (docs/benchmark.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import numpy as np
+
+from castlist.export.csv import text_cell
+from castlist.export.timeline import Timeline
+from castlist.io.truth import COLUMNS, NOTFACE, UNSURE
+
+
+def truth_lines(timeline: Timeline) -> Iterator[str]:
+    """Write who each face is, by time.
+
+    Tracks that were said to show no face are ``notface``. A character whose name is ``notface``
+    or ``unsure`` keeps that, also where several have it: both are left out of scores. Everybody
+    else has a label that is nobody else's.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        The people of a video.
+    """
+    tracks = timeline.tracks
+    who = [NOTFACE] * len(tracks)
+    for person in timeline.people:
+        name = person.character.name
+        for track in person.tracks.tolist():
+            who[track] = name if name in (NOTFACE, UNSURE) else text_cell(person.label)
+    owner = tracks.track_of_face
+    known = np.flatnonzero(np.isfinite(tracks.box).all(axis=1))
+    yield _row([*COLUMNS])
+    for face in known[np.argsort(tracks.time[known], kind="stable")].tolist():
+        sides = [f"{side:.2f}" for side in tracks.box[face].tolist()]
+        yield _row([f"{tracks.time[face]:.3f}", *sides, who[owner[face]]])
+
+
+def _row(values: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()

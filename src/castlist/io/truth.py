@@ -1,0 +1,113 @@
+"""Truth of a clip, labelled by eye: ``time,x,y,w,h,who``, one row per face."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.errors import InputError, first_line
+from castlist.io.untrusted import read_json, read_small
+
+COLUMNS = ("time", "x", "y", "w", "h", "who")
+
+#: ``who`` of a row that shows no face, and of one that shows a face nobody could name.
+NOTFACE, UNSURE = "notface", "unsure"
+
+_LONGEST_NAME = 1000  # letters: an array of names is as wide as its longest
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Labelled faces of one clip.
+
+    Attributes
+    ----------
+    time : ndarray of float, shape (n,)
+        Seconds from the first frame.
+    box : ndarray of float, shape (n, 4)
+        x, y, width, height in pixels.
+    who : ndarray of str, shape (n,)
+        A person, ``notface`` or ``unsure``.
+    """
+
+    time: NDArray[np.float64]
+    box: NDArray[np.float64]
+    who: NDArray[np.str_]
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which rows show a person: neither ``notface`` nor ``unsure``."""
+        return ~np.isin(self.who, (NOTFACE, UNSURE))
+
+
+def read_truth(path: str | Path) -> Truth:
+    """Read the truth of a clip.
+
+    Parameters
+    ----------
+    path : path
+        A CSV file in UTF-8 with the header ``time,x,y,w,h,who``.
+    """
+    path = Path(path)
+    numbers: list[list[float]] = []
+    who: list[str] = []
+    try:
+        rows = csv.reader(io.StringIO(read_small(path).decode("utf-8-sig"), newline=""))
+        header = next(rows, [])
+        if tuple(header) != COLUMNS:
+            raise InputError(f"{path}: its first line is not {','.join(COLUMNS)}")
+        for row in rows:
+            if row:
+                name = _check(path, rows.line_num, row)
+                numbers.append([float(value) for value in row[:5]])
+                who.append(name)
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a CSV file ({first_line(error)})") from error
+    values = np.array(numbers, np.float64).reshape(-1, 5)
+    return Truth(values[:, 0], values[:, 1:], np.array(who, np.str_))
+
+
+def read_missed(path: str | Path) -> NDArray[np.float64]:
+    """Read the stretches in which a visible face has no row in the truth.
+
+    Parameters
+    ----------
+    path : path
+        A JSON list of objects with ``from`` and ``to`` in seconds; other keys are not used.
+
+    Returns
+    -------
+    ndarray of float, shape (n, 2)
+        Beginning and end of each stretch.
+    """
+    path = Path(path)
+    try:
+        spans = [(float(one["from"]), float(one["to"])) for one in read_json(path)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: not a list of stretches with from and to ({first_line(error)})"
+        ) from error
+    if not all(math.isfinite(start) and start <= end < math.inf for start, end in spans):
+        raise InputError(f"{path}: a stretch that does not end after it begins")
+    return np.array(spans, np.float64).reshape(-1, 2)
+
+
+def _check(path: Path, line: int, row: list[str]) -> str:
+    """Return who a row names; refuse a row that is not whole."""
+    try:
+        time, x, y, width, height = (float(value) for value in row[:5])
+        whole = len(row) == len(COLUMNS) and width > 0 and height > 0
+        whole = whole and all(map(math.isfinite, (time, x, y, width, height)))
+    except ValueError:
+        whole = False
+    if not whole or not 0 < len(row[5]) <= _LONGEST_NAME:
+        raise InputError(
+            f"{path}, line {line}: expected {','.join(COLUMNS)}, found {','.join(row)[:60]!r}"
+        )
+    return row[5]

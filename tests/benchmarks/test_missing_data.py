@@ -24,6 +24,8 @@ def ended(monkeypatch, folder, name, *words):
         ("bench_scan", "None is no folder of .mp4 files"),
         ("study_data nothere work", "there is no nothere/authors"),
         ("bench_neighbours nothere", "there is no nothere/val.parquet"),
+        ("bench_cuts --data nothere", "there is no nothere/clips"),
+        ("cut_videos out --data nothere", "there is no nothere/clips"),
         ("bench_review nothere", "nothere has no recast episodes"),
     ],
 )

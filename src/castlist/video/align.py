@@ -19,8 +19,9 @@ TEMPLATE = np.array(
     ]
 )
 ALIGNED_SIDE = 112
-_PICTURE_SIDE = 144  # pixels of a face shown to people
-_PICTURE_MARGIN = 0.35  # of the box, on each side: hair and chin are part of who somebody is
+PICTURE_SIDE = 224  # pixels of a face shown to people, at most
+_PICTURE_SPAN = 2.1  # sides of the box: hair and shoulders are part of who somebody is
+_PICTURE_ABOVE = 0.46  # of the square above the face's middle: shoulders need more room than hair
 
 
 def aligned(image: Image, landmarks: NDArray[np.floating]) -> Image:
@@ -43,15 +44,15 @@ def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDAr
 
 
 def picture(image: Image, box: NDArray[np.floating]) -> Image:
-    """Cut out a face with some of what is around it, square and small."""
+    """Cut out a face with hair and shoulders, square and small."""
     x, y, w, h = (float(value) for value in box)
     height, width = image.shape[:2]
-    side = min(max(1, round(max(w, h) * (1 + 2 * _PICTURE_MARGIN))), height, width)
+    side = min(max(1, round(max(w, h) * _PICTURE_SPAN)), height, width)
     # At the border, move the square into the picture rather than make up what is not there.
     left = min(max(round(x + w / 2 - side / 2), 0), width - side)
-    top = min(max(round(y + h / 2 - side / 2), 0), height - side)
+    top = min(max(round(y + h / 2 - side * _PICTURE_ABOVE), 0), height - side)
     cut = image[top : top + side, left : left + side]
-    size = min(side, _PICTURE_SIDE)
+    size = min(side, PICTURE_SIDE)
     return np.asarray(cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
 
 

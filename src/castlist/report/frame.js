@@ -85,7 +85,8 @@
     else if (!face && !byFocus) hide();
   });
   document.addEventListener("pointerout", (event) => {
-    if (!event.relatedTarget && !byFocus) hide(); // out of the window
+    const gone = event.pointerType !== "touch" && !event.relatedTarget; // out of the window
+    if (gone && !byFocus) hide();
   });
   document.addEventListener("focusin", (event) => {
     if (!event.target.matches(":focus-visible")) return;
@@ -95,6 +96,7 @@
   });
   document.addEventListener("focusout", () => byFocus && hide());
   document.addEventListener("click", (event) => {
+    if (!event.detail) return; // by a key
     const face = faceAt(event.target);
     if (face?.getAttribute("role") !== "button") hide();
     else if (face === shown && !figure.hidden && event.pointerType === "touch") hide();

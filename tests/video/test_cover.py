@@ -76,11 +76,20 @@ def test_light_is_judged():
         assert worse[2] < 0.1
 
 
-def test_a_face_that_the_frame_cuts_is_worse():
+def test_a_face_without_room_around_it_is_worse():
+    """At the border of the frame, cut by it, and so large that hair and shoulders are outside."""
     image = scene()
-    box, marks = BOX - [110 + 40, 0, 0, 0], LANDMARKS - [110 + 40, 0]
-    cut = np.roll(image, -150, axis=1)
-    assert presentable(cut, box, marks, picture(cut, box)) < 0.4 * worth(image)
+    seen = [worth(image)]
+    for moved in (110, 150):
+        box, marks = BOX - [moved, 0, 0, 0], LANDMARKS - [moved, 0]
+        cut = np.roll(image, -moved, axis=1)
+        seen.append(presentable(cut, box, marks, picture(cut, box)))
+    assert seen[0] > 1.3 * seen[1] > 1.3 * seen[2]
+    close = cv2.resize(image[60:200, 90:230], (480, 480))
+    scale = 480 / 140
+    box = (BOX - [90, 60, 0, 0]) * scale
+    marks = (LANDMARKS - [90, 60]) * scale
+    assert presentable(close, box, marks, picture(close, box)) < 0.8 * seen[0]
 
 
 def test_nothing_can_go_wrong():

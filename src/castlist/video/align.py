@@ -43,14 +43,27 @@ def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDAr
     return np.column_stack([turn, to_mean - turn @ from_mean])
 
 
+def square_around(
+    box: NDArray[np.floating], side: float | None = None
+) -> tuple[float, float, float]:
+    """Return left, top and side of the square around a face that holds hair and shoulders.
+
+    ``side`` is another size, if there is no room for it.
+    """
+    x, y, w, h = (float(value) for value in box)
+    side = max(w, h) * _PICTURE_SPAN if side is None else side
+    return x + w / 2 - side / 2, y + h / 2 - side * _PICTURE_ABOVE, side
+
+
 def picture(image: Image, box: NDArray[np.floating]) -> Image:
     """Cut out a face with hair and shoulders, square and small."""
-    x, y, w, h = (float(value) for value in box)
     height, width = image.shape[:2]
-    side = min(max(1, round(max(w, h) * _PICTURE_SPAN)), height, width)
+    wanted = square_around(box)[2]
+    side = min(max(1, round(wanted)), height, width)
     # At the border, move the square into the picture rather than make up what is not there.
-    left = min(max(round(x + w / 2 - side / 2), 0), width - side)
-    top = min(max(round(y + h / 2 - side * _PICTURE_ABOVE), 0), height - side)
+    x, y, _ = square_around(box, side)
+    left = min(max(round(x), 0), width - side)
+    top = min(max(round(y), 0), height - side)
     cut = image[top : top + side, left : left + side]
     size = min(side, PICTURE_SIDE)
     return np.asarray(cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)

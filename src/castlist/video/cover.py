@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.video.align import aligned
+from castlist.video.align import aligned, square_around
 from castlist.video.frames import Image
 from castlist.video.pictures import share_of
 
@@ -17,13 +17,14 @@ _LINE = 6  # rows of a line of letters, at least
 #: Strokes in a row of pixels: hair, clothes and blinds have fewer than a line of letters.
 _FEW, _MANY = 3.0, 6.0
 _CHIN = 80  # rows down to about the chin
+_INSIDE = (0.4, 0.95)  # of a picture in the frame: none of hair and shoulders, and nearly all
 _OVER, _BELOW = 0.2, 0.45  # worth of a picture with a title over the face, or below it
 
 
 def presentable(
     image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating], shown: Image
 ) -> float:
-    """Return how presentable a face is, 0 to 1: well-lit, whole, with no title in its picture.
+    """Return how presentable a face is, 0 to 1: well-lit, not at the border, with no title.
 
     Compare pictures of one person by it: some skin is brighter, and some clothes have stripes.
 
@@ -40,9 +41,10 @@ def presentable(
     over = _ramp(float(strokes[:_CHIN].max()), _FEW, _MANY)
     below = _ramp(float(strokes[_CHIN:].max()), _FEW, _MANY)
     clear = min(1 - (1 - _OVER) * over, 1 - (1 - _BELOW) * below)
-    _, _, w, h = share_of(image, box)
-    inside = w * h * image.shape[0] * image.shape[1] / max(float(box[2] * box[3]), 1e-9)
-    return light(aligned(image, landmarks)) * clear * _ramp(inside, 0.5, 1.0)
+    left, top, side = square_around(box)
+    _, _, w, h = share_of(image, np.array([left, top, side, side]))
+    inside = w * h * image.shape[0] * image.shape[1] / max(side * side, 1e-9)
+    return light(aligned(image, landmarks)) * clear * _ramp(inside, *_INSIDE)
 
 
 def light(face: Image) -> float:

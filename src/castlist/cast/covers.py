@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,19 +33,24 @@ def shown_tracks(
     points : ndarray of shape (n_tracks, dim), optional
         What was clustered; without it, all tracks fit.
     """
-    if not len(rows):
-        return []
+    if len(rows) < 2:
+        return [[row] for row in rows.tolist()]
+    good = worth[rows]
     stray = np.zeros(len(rows), bool)
     if points is not None and len(rows) > 2:
         away = 1 - fit(points[rows])
-        stray = away > max(_STRAY * float(np.median(away)), _ALIKE)
-    cover = int(rows[np.where(stray, -np.inf, worth[rows]).argmax()])
-    parts = np.array_split(rows, min(most, len(rows)))
-    ordered = [part[np.argsort(-worth[part], kind="stable")].tolist() for part in parts]
-    lead = next(k for k, part in enumerate(ordered) if cover in part)
-    first = ordered.pop(lead)
-    first.remove(cover)
-    return [[cover, *first], *ordered]
+        stray = away > max(_STRAY * float(np.sort(away)[len(away) // 2]), _ALIKE)
+    cover = int(np.where(stray, -np.inf, good).argmax())
+    value, tracks = good.tolist(), rows.tolist()
+    count = min(most, len(rows))
+    edges = [len(rows) * k // count for k in range(count + 1)]
+    parts = [
+        sorted(range(begin, end), key=lambda place: -value[place]) for begin, end in pairwise(edges)
+    ]
+    # The part of the cover comes first, and the cover first in it.
+    parts.sort(key=lambda part: cover not in part)
+    parts[0].sort(key=lambda place: place != cover)
+    return [[tracks[place] for place in part] for part in parts]
 
 
 def fit(points: NDArray[np.floating]) -> NDArray[np.float64]:

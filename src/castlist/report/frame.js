@@ -18,6 +18,7 @@
   let shown = null; // the face whose frame is shown, or waited for
   let byFocus = false;
   let waiting = 0;
+  let moved = -1e9; // when a key moved the focus: where the page puts it, nobody asked for a frame
 
   const hide = () => {
     clearTimeout(waiting);
@@ -89,7 +90,7 @@
     if (gone && !byFocus) hide();
   });
   document.addEventListener("focusin", (event) => {
-    if (!event.target.matches(":focus-visible")) return;
+    if (!event.target.matches(":focus-visible") || performance.now() - moved > 100) return;
     const face = faceAt(event.target) ?? facesIn(event.target)[0];
     if (face) rest(face, true);
     else hide();
@@ -103,6 +104,7 @@
     else show(face);
   });
   document.addEventListener("keydown", (event) => {
+    if (/^(Tab|Arrow|Home|End)/.test(event.key)) moved = performance.now();
     const face = faceAt(event.target);
     if (event.key === "Escape" && !figure.hidden) {
       hide();

@@ -27,7 +27,7 @@ from castlist.video.frames import Image
 COVERS = "covers.json"
 PICTURES = 3  # of a track, at most
 _FRAME_WIDTH = 480  # pixels of a frame that is shown beside a face, at most
-_QUALITY, _FRAME_QUALITY = 88, 80  # of JPEG
+_QUALITY, _FRAME_QUALITY = 84, 75  # of JPEG
 _NAME = re.compile(r"(?P<track>[^.].*)_\d\.jpg", re.DOTALL)
 
 

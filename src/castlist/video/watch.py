@@ -137,10 +137,13 @@ class Shot:
         return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
 
     def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
-        """Keep a track's last face to be described, if it is among its best."""
+        """Keep a track's last face to be described or shown, if it is among its best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
         worth = float(faces.score[face]) * quality(image, box, landmarks)
-        shown, now = picture(image, box), track.time[-1]
+        now = track.time[-1]
+        if not track.gallery.would_take(now, worth, worth):  # no face is a better cover than that
+            return
+        shown = picture(image, box)
         good = worth * presentable(image, box, landmarks, shown)
         if track.gallery.would_take(now, worth, good):
             crop = self.describer.crop(image, box, landmarks)

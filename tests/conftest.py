@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,11 @@ from castlist import CastlistError, TrackSet, made_tracks
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[2] / "shared"))
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
+    "--disable-component-update", "--no-first-run",
+]  # fmt: skip
 
 
 def at_hand(path: Path, what: str) -> Path:
@@ -52,6 +58,21 @@ def tv() -> Path:
 def tex() -> str:
     """The paper as its authors wrote it, where it is at hand."""
     return at_hand(SHARED / "paper" / "bcl_iccv2019.tex", "the paper is").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return a real browser, where there is one."""
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not here: scripts/browser.sh installs it")
+        pytest.skip("chromium is not here: scripts/browser.sh installs it on Debian, as root")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
 
 
 @pytest.fixture(scope="session")

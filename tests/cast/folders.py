@@ -11,6 +11,7 @@ import numpy as np
 from castlist import TrackSet, complete_linkage, write_tracks
 from castlist.cast.cast import make_cast, save_cast
 from castlist.cast.folder import CAST, FACES, RUN, TRACKS, write_points
+from castlist.video.pictures import Cover, frame_of, frame_view, share_of, write_covers
 from tests.video.videos import write_video
 
 THRESHOLD = 0.5
@@ -75,6 +76,19 @@ def write_folder(
                 face = drawn_face(tracks.identity[row], 10 * row + k)
                 cv2.imwrite(str(folder / FACES / f"{name}_{k}.jpg"), face)
     return folder
+
+
+def write_frames(folder: Path, tracks: TrackSet, quality=0.5) -> dict[str, Cover]:
+    """Add the frames of all tracks, with the face of each where its first box is."""
+    covers = {}
+    for row, name in enumerate(tracks.ids.tolist()):
+        frame, box = np.full((360, 640, 3), 225, np.uint8), tracks.box[tracks.offsets[row]]
+        x, y, w, h = box.astype(int)
+        frame[y : y + h, x : x + w] = drawn_face(tracks.identity[row], 10 * row, w)
+        frame_of(folder / FACES, name).write_bytes(frame_view(frame))
+        covers[name] = Cover(quality, float(tracks.time[tracks.offsets[row]]), share_of(frame, box))
+    write_covers(folder / FACES, covers)
+    return covers
 
 
 def drawn_face(person: str, seed: int, size: int = 112) -> np.ndarray:

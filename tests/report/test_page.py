@@ -22,6 +22,7 @@ from castlist.report.page import (
     sureness,
     write_report,
 )
+from castlist.video.pictures import Cover
 from tests.pages import Page
 
 
@@ -165,6 +166,55 @@ def test_faces_are_the_best_of_tracks_spread_in_time():
     assert first["alt"] == "Character 1 at 0:45"
     assert int(first["width"]) > int(others[0]["width"])
     assert all(a["height"] == a["width"] and a["decoding"] == "async" for a in [first, *others])
+
+
+def test_whoever_calls_says_which_tracks_are_shown():
+    """The cover first; where a track has no picture, the one after it."""
+    cast = Cast(tracks_at(*((i, i + 1) for i in range(6))), (character(1, np.arange(6)),), 6.0)
+
+    def shown(rows, most):
+        assert (rows.tolist(), most) == ([0, 1, 2, 3, 4, 5], 6)
+        return [[4, 5], [0, 1], [2, 3]]
+
+    page = Page(render_report(cast, lambda i: jpeg(i) if i != 0 else [], shown=shown))
+    assert sources(page) == [jpeg(i)[0] for i in (4, 1, 2)]
+
+
+def frame_for(track: int) -> tuple[bytes, Cover] | None:
+    return (b"\xff\xd8frame of %d" % track, Cover(0.5, 65.0, (0.25, 0.5, 0.125, 1 / 3)))
+
+
+def framed(page: Page) -> list[bytes]:
+    """Return the frames of a page, each checked to be around a cover."""
+    found = [a for tag, a, _ in page.elements if "data-frame" in a]
+    assert all(a["class"] == "cover" for a in found)
+    return [
+        base64.b64decode(a["data-frame"].removeprefix("data:image/jpeg;base64,")) for a in found
+    ]
+
+
+def test_the_frame_of_a_cover_comes_with_it(cast):
+    text = render_report(cast, jpeg, frames=lambda track: frame_for(track) if track < 3 else None)
+    page = Page(text)
+    assert framed(page) == [frame_for(0)[0], frame_for(2)[0]]  # of the first two characters
+    ((attributes, _),) = page.inside(text, "character-1").find("span", class_="cover")
+    assert attributes["data-box"] == "25.0 50.0 12.5 33.3"
+    assert attributes["data-caption"] == "1:05"
+    assert framed(Page(render_report(cast, jpeg))) == []
+    assert all(url.startswith(("data:", "#")) for url in urls(text))
+
+
+def test_frames_and_faces_share_the_room(monkeypatch, cast):
+    """Covers come first, then frames, then more faces; frames of the background last."""
+
+    def shown_with(room):
+        monkeypatch.setattr("castlist.report.page.PICTURE_BYTES", room)
+        page = Page(render_report(cast, jpeg, frames=frame_for))
+        return len(sources(page)), [int(frame.split()[-1]) for frame in framed(page)]
+
+    assert shown_with(0) == (4, [])
+    assert shown_with(4 * 55) == (4, [0, 2])
+    assert shown_with(10**6) == (5, [0, 2, 3, 4])
 
 
 def test_background_characters_get_two_faces():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast.folders import made_video, write_film, write_folder
+from tests.cast.folders import made_video, write_film, write_folder, write_frames
 
 
 @pytest.fixture(scope="module")
@@ -15,4 +15,6 @@ def home(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("films") / "film.cast"
     tracks = made_video()
     write_film(folder.with_name("film.mp4"), tracks)
-    return write_folder(folder, tracks, pictures=True)
+    write_folder(folder, tracks, pictures=True)
+    write_frames(folder, tracks)
+    return folder

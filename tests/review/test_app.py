@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CORRECTIONS
+from castlist.cast.folder import CORRECTIONS, FACES
 from tests.cast.folders import made_video, write_folder
 from tests.review.server import Server
 
@@ -36,7 +36,9 @@ def characters(server):
 # Who may come in
 
 
-@pytest.mark.parametrize("path", ["/", "/api/cast", "/video/0", "/faces/0000/0", "/js/main.js"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/cast", "/video/0", "/faces/0000/0", "/frames/0000", "/js/main.js"]
+)
 @pytest.mark.parametrize("token", [None, "wrong", "x" * 5000])
 def test_nothing_without_the_token(server, path, token):
     assert server.ask(path, token=token)[0] == 403
@@ -91,6 +93,7 @@ def test_the_address_gives_a_cookie_that_opens_everything(server):
     "path",
     [
         "/faces/..%2f..%2frun.json/0", "/faces/../run.json", "/faces/%2e%2e/0", "/faces/0000/99",
+        "/frames/..%2f..%2frun.json", "/frames/%2e%2e",
         "/js/..%2fapp.py", "/js/app.py", "/js/../guard.py", "/run.json", "/faces/0000/-1",
         "/api/tracks/..%2f..%2fetc", "/docs", "/api/nothing",
     ],
@@ -123,6 +126,23 @@ def test_faces_and_where_they_are(server):
     track = server.get("/api/tracks/0000")
     assert track["size"] == [640, 360]
     assert track["boxes"][0] == [0.0, 50.0, 60.0, 90.0, 90.0]
+
+
+def test_the_frame_of_a_face_and_where_it_is_in_it(server, home):
+    status, headers, content = server.ask("/frames/0000")
+    assert (status, headers["content-type"], content[:3]) == (200, "image/jpeg", b"\xff\xd8\xff")
+    box = [100 * 50 / 640, 100 * 60 / 360, 100 * 90 / 640, 100 * 90 / 360]
+    assert server.get("/api/tracks/0000")["frame"] == {
+        "at": 0.0,
+        "box": pytest.approx(box, abs=0.1),
+    }
+    assert all(one["frame"] for one in server.get("/api/cast")["characters"][0]["faces"])
+    frame = home / FACES / "0000_frame.jpg"
+    kept = frame.read_bytes()
+    frame.unlink()
+    assert server.ask("/frames/0000")[0] == 404
+    frame.write_bytes(kept)
+    assert server.ask("/frames/none")[0] == 422
 
 
 def test_the_video_comes_in_parts(server, home):

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.folders import made_video, write_film, write_folder
+from tests.cast.folders import made_video, write_film, write_folder, write_frames
 from tests.review.server import Server
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
-    "--disable-component-update", "--no-first-run",
-]  # fmt: skip
 #: Where to put pictures of the views, for the docs; nowhere if not given.
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI"):
-            pytest.fail("chromium is not here: scripts/browser.sh installs it")
-        pytest.skip("chromium is not here: scripts/browser.sh installs it on Debian, as root")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture
@@ -45,7 +25,9 @@ def home(tmp_path):
     for row in own[4][:3]:
         labels[row] = 9
     write_film(tmp_path / "film.mp4", tracks)
-    return write_folder(tmp_path / "film.cast", tracks, labels, pictures=True)
+    write_folder(tmp_path / "film.cast", tracks, labels, pictures=True)
+    write_frames(tmp_path / "film.cast", tracks)
+    return tmp_path / "film.cast"
 
 
 @pytest.fixture
@@ -300,6 +282,81 @@ def test_the_video_plays_at_the_track(page):
     time = page.evaluate("document.querySelector('video').currentTime")
     assert start - 0.3 <= time <= start + 5
     assert page.evaluate("document.querySelector('video').videoWidth") == 640
+
+
+def test_the_frame_is_shown_under_the_pointer_and_at_the_focus(page):
+    frame = page.locator("figure.frame")
+    first = page.locator("[data-character]").first
+    first.locator(".faces img").nth(2).hover()
+    frame.wait_for()
+    track = server_track(first.locator(".faces img").nth(2))
+    assert server_track(frame.locator("img")) == track
+    assert inside(page)
+    assert not over(page, first)
+    # The face is where the box is drawn: not as bright as the empty scene.
+    face, around = page.evaluate(BRIGHTNESS)
+    assert face < 215 < around
+    page.mouse.move(1, 1)
+    frame.wait_for(state="hidden")
+
+    # With the keyboard: the cover's, then the others', until Escape; what is selected stays so.
+    page.keyboard.press("ArrowDown")
+    frame.wait_for()
+    assert server_track(frame.locator("img")) == server_track(first.locator(".faces img").first)
+    page.keyboard.press("Space")
+    second = server_track(first.locator(".faces img").nth(1))
+    page.keyboard.press("v")
+    frame.locator(f'img[src="/frames/{second}"]').wait_for()
+    page.keyboard.press("Escape")
+    frame.wait_for(state="hidden")
+    assert first.locator("input[type=checkbox]").is_checked()
+    page.keyboard.press("Escape")
+    assert not first.locator("input[type=checkbox]").is_checked()
+
+    # Over a dialog too.
+    show(page, "/character/1", "character")
+    page.locator("[data-track] input[type=checkbox]").first.check()
+    page.keyboard.press("m")
+    page.locator("dialog[open] [data-pick] img").first.hover()
+    frame.wait_for()
+    assert page.evaluate("document.querySelector('figure.frame').matches(':popover-open')")
+
+
+def server_track(image):
+    return image.get_attribute("src").split("/")[2]
+
+
+def inside(page):
+    box, size = page.locator("figure.frame").bounding_box(), page.viewport_size
+    return (
+        box["x"] >= 0 and box["y"] >= 0 and box["x"] + box["width"] <= size["width"]
+        and box["y"] + box["height"] <= size["height"]
+    )  # fmt: skip
+
+
+def over(page, element):
+    """Say whether the frame lies over an element."""
+    one, other = page.locator("figure.frame").bounding_box(), element.bounding_box()
+    return all(
+        one[at] < other[at] + other[size] and other[at] < one[at] + one[size]
+        for at, size in (("x", "width"), ("y", "height"))
+    )
+
+
+#: How bright the frame is inside the box, and on the whole.
+BRIGHTNESS = """() => {
+  const image = document.querySelector("figure.frame img");
+  const [screen, box] = [image, document.querySelector("figure.frame i")].map((e) => e.getBoundingClientRect());
+  const canvas = Object.assign(document.createElement("canvas"), { width: screen.width, height: screen.height });
+  const drawing = canvas.getContext("2d");
+  drawing.drawImage(image, 0, 0, screen.width, screen.height);
+  const mean = (x, y, w, h) => {
+    const { data } = drawing.getImageData(x, y, w, h);
+    return data.reduce((sum, value, i) => sum + (i % 4 < 3 ? value : 0), 0) / (data.length * 3 / 4);
+  };
+  return [mean(box.left - screen.left, box.top - screen.top, box.width, box.height),
+    mean(0, 0, screen.width, screen.height)];
+}"""  # noqa: E501
 
 
 @pytest.mark.parametrize("width", [1280, 400])

@@ -52,8 +52,23 @@ def test_a_picture_is_square_and_small_even_at_the_border():
     image = np.random.default_rng(0).integers(0, 255, (300, 500, 3), np.uint8)
     for box in ([-20, -10, 60, 80], [480, 250, 40, 60], [10, 10, 400, 280], [5, 5, 3, 4]):
         cut = picture(image, np.array(box, np.float32))
-        assert cut.shape[0] == cut.shape[1] <= 144
-    assert picture(image, np.array([10, 10, 400, 280], np.float32)).shape[0] == 144
+        assert cut.shape[0] == cut.shape[1] <= 224
+    assert picture(image, np.array([10, 10, 400, 280], np.float32)).shape[0] == 224
+
+
+def test_a_picture_shows_hair_and_shoulders_and_nothing_made_up():
+    """A frame in which each pixel tells where it is: the square is where it should be."""
+    rows, columns = np.mgrid[0:250, 0:250].astype(np.uint8)
+    image = np.dstack([columns, rows, rows])
+    left, top, right, bottom = 100, 90, 140, 140  # a face
+    cut = picture(image, np.array([left, top, right - left, bottom - top], np.float32))
+    side = len(cut)
+    assert 1.9 * 50 <= side <= 2.3 * 50
+    above, below = top - int(cut[0, 0, 1]), int(cut[-1, -1, 1]) - bottom
+    assert 0.35 * 50 < above < below < 0.9 * 50
+    assert abs((left - int(cut[0, 0, 0])) - (int(cut[-1, -1, 0]) - right)) <= 2
+    corner = picture(image, np.array([230, 0, 40, 50], np.float32))  # partly outside
+    np.testing.assert_array_equal(corner, image[:side, 250 - side :])
 
 
 def test_large_sharp_and_frontal_is_best():

@@ -5,10 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist.video.gallery import _BINS, Gallery, Portrait
+from castlist.video.pictures import Cover, Picture
 
 
-def portrait(face, time, quality):
-    return Portrait(face, time, quality, np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1, 3), "u1"))
+def portrait(face, time, quality, cover=0.0):
+    shown = Picture(b"%d" % face, b"", Cover(cover, time, (0.0, 0.0, 1.0, 1.0)))
+    return Portrait(face, time, quality, np.zeros((1, 1, 3), np.uint8), shown)
+
+
+def shown(gallery, begin, end, count=3):
+    return [int(one.face) for one in gallery.pictures(begin, end, count)]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=300), st.integers(1, 8))
@@ -33,3 +39,37 @@ def test_they_are_spread_over_the_track():
     assert len(times) == 5
     assert min(np.diff(times)) > 2
     assert times[-1] > 14
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=200),
+    st.integers(1, 8), st.booleans(),
+)  # fmt: skip
+def test_what_is_shown_does_not_change_what_is_described(qualities, count, closed):
+    alone, both = Gallery(0.2, count), Gallery(0.2, count)
+    for i, (quality, cover) in enumerate(qualities):
+        alone.add(portrait(i, 0.2 * i, quality, quality))
+        if both.would_take(0.2 * i, quality, cover):
+            both.add(portrait(i, 0.2 * i, quality, cover))
+        assert max(len(both._best), len(both._shown)) <= _BINS
+    if closed:
+        both.close()
+    assert [one.face for one in both.best()] == [one.face for one in alone.best()]
+    pictures = both.pictures(0, len(qualities), 3)
+    covers = [one.cover.quality for one in pictures]
+    assert 1 <= len(pictures) <= 3
+    assert covers == sorted(covers, reverse=True)
+    assert covers[0] == max(cover for _, cover in qualities)
+
+
+def test_pictures_are_of_the_faces_asked_for():
+    """A track that is parted in two: each part is shown by its own faces, however bad."""
+    gallery = Gallery(0.2, 5)
+    for i in range(60):
+        gallery.add(portrait(i, 0.2 * i, 1 - i / 100, cover=float(i < 40)))
+    gallery.close()
+    assert all(face < 40 for face in shown(gallery, 0, 40))
+    last = gallery.best()[-1].face
+    assert last >= 40
+    assert shown(gallery, last, 60)
+    assert shown(gallery, 0, 0) == []

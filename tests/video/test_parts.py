@@ -5,10 +5,27 @@ import pytest
 
 from castlist.io.untrusted import load_arrays
 from castlist.video.looks import Place
-from castlist.video.parts import Parts, pictures_of
+from castlist.video.parts import Parts
+from castlist.video.pictures import (
+    Cover,
+    Picture,
+    as_jpeg,
+    frame_of,
+    frame_view,
+    picture_counts,
+    pictures_of,
+    read_covers,
+)  # fmt: skip
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 RNG = np.random.default_rng(0)
+
+
+def shown(k: int, shot: int) -> Picture:
+    """Make a picture: the first is the best."""
+    image = np.full((20, 20, 3), 60 * k, np.uint8)
+    cover = Cover(0.9 - k / 10 + shot / 100, shot + 0.2, (0.25, 0.5, 0.125, 0.25))
+    return Picture(as_jpeg(image), frame_view(np.zeros((90, 160, 3), np.uint8)), cover)
 
 
 def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
@@ -21,7 +38,7 @@ def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
         score=np.ones(n, np.float32),
         described=np.array(described),
         features=RNG.normal(size=(len(described), 3)).astype(np.float32),
-        pictures=[np.full((20, 20, 3), 60 * k, np.uint8) for k in range(len(described))],
+        pictures=[shown(k, shot) for k in range(len(described))],
     )
 
 
@@ -54,7 +71,14 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
             np.concatenate([t.features for s in SHOTS for t in s.tracks]),
         )
     again.publish(tmp_path / "faces")
-    assert len(pictures_of(tmp_path / "faces", "00001")) == 2
+    faces = tmp_path / "faces"
+    assert len(pictures_of(faces, "00001")) == 2
+    assert picture_counts(faces) == {"00001": 2, "00002": 1, "00003": 1}
+    assert all(frame_of(faces, name).is_file() for name in ("00001", "00002", "00003"))
+    best = Cover(0.9, 0.2, (0.25, 0.5, 0.125, 0.25))
+    assert read_covers(faces) == {
+        "00001": best, "00002": best, "00003": Cover(0.92, 2.2, best.box),
+    }  # fmt: skip
     again.clear()
     assert not (tmp_path / "two").exists()
 
@@ -69,7 +93,10 @@ def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
     assert [path.name for path in faces.iterdir()] == ["00009_0.jpg"]
     parts.add(SHOTS[2:])
     parts.publish(faces)
-    names = ["00001_0.jpg", "00001_1.jpg", "00002_0.jpg", "00003_0.jpg"]
+    names = [
+        "00001_0.jpg", "00001_1.jpg", "00001_frame.jpg", "00002_0.jpg", "00002_frame.jpg",
+        "00003_0.jpg", "00003_frame.jpg", "covers.json",
+    ]  # fmt: skip
     assert sorted(path.name for path in faces.iterdir()) == names
     parts.publish(faces)  # by the next run, of one that was killed right after it
     assert sorted(path.name for path in faces.iterdir()) == names
@@ -106,7 +133,8 @@ def test_no_track_at_all(tmp_path):
     [
         ("track", np.zeros(3)), ("track", np.array(7)), ("number", np.zeros((7, 2), int)),
         ("box", np.zeros((7, 3), np.float32)), ("features", np.full((3, 3), np.nan, np.float32)),
-        ("features", np.zeros((9, 3), np.float32)), ("described", np.ones(7)),
+        ("features", np.zeros((9, 3), np.float32)), ("covers", np.zeros((3, 6))),
+        ("covers", np.zeros((2, 5))), ("described", np.ones(7)),
         ("about", np.array("[" * 100_000)), ("about", np.array("{}")),
         ("about", np.array('{"tracks": "x"}')),
     ],

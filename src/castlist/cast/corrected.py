@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor
 from castlist.cast.cast import Cast, Character, make_cast
+from castlist.cast.covers import shown_tracks, track_worth
 from castlist.cast.evidence import Facts
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned
 from castlist.cast.log import Event, Log
@@ -69,6 +70,10 @@ class Corrected:
         self.facts = Facts.of(self.tracks)
         self.overlaps = self.facts.overlaps
         self.pictures = self.scanned.picture_counts()
+        self.covers = self.scanned.covers()
+        known = (self.covers.get(track) for track in self.tracks.ids.tolist())
+        quality = np.array([one.quality if one else 0.0 for one in known], np.float64)
+        self._worth = track_worth(self.tracks.face_counts, quality)
         self._replay([])
         self.refresh()
 
@@ -129,6 +134,10 @@ class Corrected:
                 )  # fmt: skip
                 self._by_number = {one.number: one for one in self._cast.characters}
             return self._cast
+
+    def shown(self, rows: NDArray[np.int64], most: int) -> list[list[int]]:
+        """Return the tracks to show a character by, as :func:`shown_tracks` does."""
+        return shown_tracks(rows, most, self._worth, self.points)
 
     def character(self, which: int | str) -> Character:
         """Return a character by number, or by name, title or number as text."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from castlist.io.files import replacing
 from castlist.tracks import TrackSet
-from castlist.video.parts import picture_counts, pictures_of
+from castlist.video.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 
 TRACKS, CAST, REPORT, RUN = "tracks.parquet", "cast.json", "report.html", "run.json"
 POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
 #: Of a cast of several videos: a folder a video, and what tells its name from a track's.
 EPISODES, OF = "episodes", ":"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,34 @@ class Scanned:
 
     def pictures(self, track: str) -> list[Path]:
         """Find the pictures of a track's faces, best first."""
-        episode, _, own = track.rpartition(OF) if self.joined else ("", "", track)
-        home = self.folder / EPISODES / episode if episode else self.folder
-        return pictures_of(home / FACES, own)
+        return pictures_of(*self._faces_of(track))
+
+    def frame(self, track: str) -> Path:
+        """Return where the frame of a track's best picture is, if there is one."""
+        return frame_of(*self._faces_of(track))
 
     def picture_counts(self) -> dict[str, int]:
         """Count the pictures of every track that has some."""
+        return self._of_all(picture_counts)
+
+    def covers(self) -> dict[str, Cover]:
+        """Return what is known of the best picture of every track."""
+        return self._of_all(read_covers)
+
+    def _faces_of(self, track: str) -> tuple[Path, str]:
+        """Return the folder of a track's pictures, and what the track is called there."""
+        episode, _, own = track.rpartition(OF) if self.joined else ("", "", track)
+        home = self.folder / EPISODES / episode if episode else self.folder
+        return home / FACES, own
+
+    def _of_all(self, read: Callable[[Path], dict[str, T]]) -> dict[str, T]:
+        """Read something of the pictures of every video, by track."""
         if not self.joined:
-            return picture_counts(self.folder / FACES)
+            return read(self.folder / FACES)
         return {
-            f"{film['episode']}{OF}{track}": n
+            f"{film['episode']}{OF}{track}": value
             for film in self.films
-            for track, n in picture_counts(self.folder / EPISODES / film["episode"] / FACES).items()
+            for track, value in read(self.folder / EPISODES / film["episode"] / FACES).items()
         }
 
     @cached_property

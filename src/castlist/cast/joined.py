@@ -38,6 +38,7 @@ from castlist.io.parquet import write_tracks
 from castlist.io.read import read_tracks
 from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
+from castlist.video.pictures import COVERS
 
 LABELS, MODEL, BALLS = "characters.npy", "model.safetensors", "balls.npz"
 _LONGEST = 60  # letters of a folder's name: disks take 255 bytes
@@ -130,7 +131,7 @@ def write_episode(
     (home / FACES).mkdir(exist_ok=True)
     pictures: list[Path] = []
     with suppress(FileNotFoundError):
-        pictures = list(faces.glob("*.jpg"))
+        pictures = [*faces.glob("*.jpg"), *faces.glob(COVERS)]
     for picture in pictures:
         target = home / FACES / picture.name
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import REPORT
 from castlist.report.page import write_report
+from castlist.video.pictures import Cover
 
 
 def report_folder(corrections: Corrections) -> Path:
@@ -17,9 +18,16 @@ def report_folder(corrections: Corrections) -> Path:
         paths = corrections.scanned.pictures(str(corrections.tracks.ids[track]))
         return [path.read_bytes() for path in paths]
 
+    def frames(track: int) -> tuple[bytes, Cover] | None:
+        name = str(corrections.tracks.ids[track])
+        path, cover = corrections.scanned.frame(name), corrections.covers.get(name)
+        return (path.read_bytes(), cover) if cover is not None and path.is_file() else None
+
     run = corrections.scanned.run
     about: dict[str, object] = {
         name: run[name] for name in ("castlist", "settings", "counts") if name in run
     }
-    write_report(corrections.cast, crops, folder / REPORT, about)
+    write_report(
+        corrections.cast, crops, folder / REPORT, about, shown=corrections.shown, frames=frames
+    )
     return folder / REPORT

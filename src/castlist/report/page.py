@@ -6,17 +6,20 @@ import hashlib
 import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
+from castlist.cast.covers import shown_tracks
 from castlist.io.files import replacing
 from castlist.report.parts import picture_uri, style, text_of
+from castlist.video.pictures import Cover
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2
@@ -32,17 +35,32 @@ MERGE = 1 / 300
 WIDTH, NARROWEST = 1000, 3
 
 
+#: The character's tracks and how many to show → the tracks to show, as `shown_tracks` does.
+Shown = Callable[[NDArray[np.int64], int], list[list[int]]]
+
+#: A track → the frame of its best picture as JPEG bytes, and what is known of that; None if none.
+Frames = Callable[[int], tuple[bytes, Cover] | None]
+
+
 @dataclass(frozen=True)
 class _Face:
+    track: int
     source: str
     time: float
 
 
 @dataclass(frozen=True)
+class _Frame:
+    source: str
+    cover: Cover
+
+
+@dataclass
 class _Card:
     character: Character
-    faces: list[_Face]
     appearances: list[Appearance]
+    faces: list[_Face] = field(default_factory=list)
+    frame: _Frame | None = None
 
 
 def write_report(
@@ -50,6 +68,9 @@ def write_report(
     crops: Callable[[int], Sequence[bytes]],
     path: Path,
     about: Mapping[str, object] | None = None,
+    *,
+    shown: Shown | None = None,
+    frames: Frames | None = None,
 ) -> None:
     """Write the cast as one self-contained HTML page.
 
@@ -64,8 +85,14 @@ def write_report(
         Where the page goes; it replaces what is there once it is whole.
     about : mapping, optional
         Settings, versions, timings: what a reader may want to know later of how this was made.
+    shown : callable, optional
+        A character's tracks and how many to show → the tracks to show, the cover first, each with
+        those to take instead where it has no picture. Those of long tracks if not given.
+    frames : callable, optional
+        Track → the whole frame of its best picture as JPEG bytes, and a ``Cover``, or None. Shown
+        beside a character's cover when somebody points at it.
     """
-    page = render_report(cast, crops, about)
+    page = render_report(cast, crops, about, shown=shown, frames=frames)
     with replacing(Path(path)) as partial:
         # A file name that is not UTF-8 reaches us as lone surrogates, which nothing can encode.
         partial.write_bytes(page.encode("utf-8", "replace"))
@@ -75,20 +102,25 @@ def render_report(
     cast: Cast,
     crops: Callable[[int], Sequence[bytes]],
     about: Mapping[str, object] | None = None,
+    *,
+    shown: Shown | None = None,
+    frames: Frames | None = None,
 ) -> str:
     """Return the page that :func:`write_report` writes."""
     # Files say at times that they end before their last frame; the strip must hold every track.
     span = max(_known(cast.duration), float(np.nanmax(cast.spans, initial=0)))
-    all_faces = _faces(cast, crops)
     cards = [
-        _Card(character, faces, appearances(cast.spans[character.tracks], span * MERGE))
-        for character, faces in zip(cast.characters, all_faces, strict=True)
+        _Card(character, appearances(cast.spans[character.tracks], span * MERGE))
+        for character in cast.characters
     ]
+    _fill(cast, cards, crops, shown or _longest(cast), frames or (lambda track: None))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(clock=clock, lasting=lasting, percent=percent, sureness=sureness)
-    script = text_of(__package__, "report.js")
+    environment.filters.update(
+        boxed=boxed, clock=clock, lasting=lasting, percent=percent, sureness=sureness
+    )
+    script = text_of(__package__, "report.js") + text_of(__package__, "frame.js")
     page = environment.from_string(text_of(__package__, "report.html.j2")).render(
         video=title_of(cast.tracks.videos),
         span=span,
@@ -125,6 +157,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def boxed(cover: Cover) -> str:
+    """Write where the face is in its frame, in per cent: left, top, width, height."""
+    return " ".join(f"{100 * part:.1f}" for part in cover.box)
+
+
 def lasting(seconds: float) -> str:
     """Write how long something is, as m:ss."""
     return "<0:01" if 0 < seconds < 0.5 else clock(seconds + 0.5)
@@ -144,44 +181,60 @@ def sureness(sure: float) -> str:
     return "fairly sure" if sure >= 0.33 else "unsure"
 
 
-def _faces(cast: Cast, crops: Callable[[int], Sequence[bytes]]) -> list[list[_Face]]:
-    """Choose each character's faces, the one to show large first.
+def _fill(
+    cast: Cast, cards: Sequence[_Card], crops: Callable[[int], Sequence[bytes]], shown: Shown,
+    frames: Frames,
+) -> None:  # fmt: skip
+    """Give each card its faces, the cover first, and the frame of its cover.
 
-    Everybody's first face comes before anybody's second, so that a large cast loses faces and
-    never a character.
+    Everybody's cover comes before anybody's second face, so that a large cast loses faces and
+    never a character. Frames of the background come last: there may be hundreds.
     """
-    waiting = [_candidates(cast, one, crops) for one in cast.characters]
-    chosen: list[list[_Face]] = [[] for _ in waiting]
     spent = 0
-    for turn in range(FACES):
-        for faces, candidates in zip(chosen, waiting, strict=True):
-            if turn == 0 or spent < PICTURE_BYTES:
+    waiting = [_candidates(cast, card.character, crops, shown) for card in cards]
+
+    def add_faces() -> None:
+        nonlocal spent
+        for card, candidates in zip(cards, waiting, strict=True):
+            if not card.faces or spent < PICTURE_BYTES:
                 for face in candidates:
-                    faces.append(face)
+                    card.faces.append(face)
                     spent += len(face.source)
                     break
-    return chosen
+
+    def add_frames(background: bool) -> None:
+        nonlocal spent
+        for card in cards:
+            if card.character.background == background and card.faces and spent < PICTURE_BYTES:
+                found = frames(card.faces[0].track)
+                if found is not None:
+                    card.frame = _Frame(picture_uri(found[0]), found[1])
+                    spent += len(card.frame.source)
+
+    add_faces()
+    add_frames(background=False)
+    for _ in range(1, FACES):
+        add_faces()
+    add_frames(background=True)
 
 
 def _candidates(
-    cast: Cast, character: Character, crops: Callable[[int], Sequence[bytes]]
+    cast: Cast, character: Character, crops: Callable[[int], Sequence[bytes]], shown: Shown
 ) -> Iterator[_Face]:
-    """Give one face from each of several parts of the video, that of the longest track first."""
+    """Give the faces of a character, the cover first."""
     wanted = BACKGROUND_FACES if character.background else FACES
-    parts = np.array_split(character.tracks, max(1, min(wanted, len(character.tracks))))
-    # A long track is a steady one: its best face is more likely a good one.
-    counts = cast.tracks.face_counts
-    parts = [part[np.argsort(-counts[part], kind="stable")] for part in parts if len(part)]
-    if parts:
-        lead = max(range(len(parts)), key=lambda i: int(counts[parts[i][0]]))
-        parts.insert(0, parts.pop(lead))
-    for part in parts:
-        for track in part.tolist():
+    for tracks in shown(character.tracks, wanted):
+        for track in tracks:
             pictures = crops(track)
             if pictures:
-                source = picture_uri(pictures[0])
-                yield _Face(source, float(cast.spans[track, 0]))
+                yield _Face(track, picture_uri(pictures[0]), float(cast.spans[track, 0]))
                 break
+
+
+def _longest(cast: Cast) -> Shown:
+    """Show tracks of which nothing but their length is known."""
+    worth = cast.tracks.face_counts.astype(np.float64)
+    return lambda rows, most: shown_tracks(rows, most, worth)
 
 
 def _known(seconds: float) -> float:

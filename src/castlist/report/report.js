@@ -45,6 +45,13 @@ for (const strip of document.querySelectorAll(".strip")) {
   });
 }
 
+// Only here too: with no script there is no frame to see.
+for (const cover of document.querySelectorAll(".cover")) {
+  cover.tabIndex = 0;
+  cover.setAttribute("role", "button");
+  cover.setAttribute("aria-label", `${cover.firstElementChild.alt}: see the whole frame`);
+}
+
 // Paper cannot be clicked open.
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;

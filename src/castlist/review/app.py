@@ -42,9 +42,12 @@ from castlist.review.files import Served, Told
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.jobs import Reclustering
 
+#: The page's scripts, and the package that each of them lies in.
 _SCRIPTS = {
-    path.name for path in resources.files(__package__).iterdir() if path.name.endswith(".js")
-}
+    path.name: __package__
+    for path in resources.files(__package__).iterdir()
+    if path.name.endswith(".js")
+} | {"frame.js": "castlist.report"}
 
 
 def make_app(
@@ -123,7 +126,7 @@ def make_app(
     def script(name: str) -> Response:
         if name not in _SCRIPTS:
             raise HTTPException(404)
-        return Script(text_of(__package__, name))
+        return Script(text_of(_SCRIPTS[name], name))
 
     @app.get("/faces/{track}/{k}", response_class=Served, responses=answers_of("image/jpeg"))
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Served:
@@ -132,6 +135,11 @@ def make_app(
         if k >= len(pictures):
             raise HTTPException(404)
         return Served(pictures[k], headers={"cache-control": "no-cache"})
+
+    @app.get("/frames/{track}", response_class=Served, responses=answers_of("image/jpeg"))
+    def frame(track: str) -> Served:
+        corrections.rows([track])
+        return Served(corrections.scanned.frame(track), headers={"cache-control": "no-cache"})
 
     @app.get("/video/{number}", response_class=Served, responses=answers_of("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> Served:

@@ -57,7 +57,7 @@ const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Cast"
 
 const kept = new Kept(
   (one) =>
-    el("li", { class: "card", "data-character": one.number },
+    el("li", { class: "card", "data-character": one.number, "data-frames": true },
       el("div", { class: "head" },
         el("input", { type: "checkbox", class: "pick", tabindex: "-1" }),
         el("h3", {}, el("a", { href: `#/character/${one.number}`, tabindex: "-1" })),
@@ -72,8 +72,9 @@ const kept = new Kept(
     state.textContent = one.state;
     card.dataset.state = one.state;
     const faces = card.querySelector(".faces");
-    if (faces.dataset.of !== one.faces.join()) {
-      faces.dataset.of = one.faces.join();
+    const of = one.faces.map((track) => track.id).join();
+    if (faces.dataset.of !== of) {
+      faces.dataset.of = of;
       faces.replaceChildren(...(one.faces.length ? one.faces.map((track) => face(track, 0, "")) : [nothing()]));
     }
     const word = sureness(one.sure);

@@ -95,7 +95,7 @@ export function pickCharacter(title, characters) {
       const some = found();
       list.replaceChildren(
         ...some.slice(0, 60).map((one) =>
-          el("button", { type: "button", "data-pick": one.number, onclick: () => close(one.number) },
+          el("button", { type: "button", "data-pick": one.number, "data-frames": true, onclick: () => close(one.number) },
             one.faces.length ? face(one.faces[0], 0, "") : el("span", { class: "nothing" }),
             el("span", {}, one.title), el("small", {}, lasting(one.seconds)),
           ),
@@ -132,7 +132,7 @@ export function askWaiver({ pairs, seconds }) {
   const more = pairs.length > 1 ? " They share other frames too." : "";
   return choose("They share a frame", [
     `Both are in the picture at ${clock(seconds)}.${more} Two faces at once are two people, unless it is a mirror, a split screen or a photograph.`,
-    el("div", { class: "pair" }, face(one, 0, "one"), face(other, 0, "the other")),
+    el("div", { class: "pair" }, face({ id: one }, 0, "one"), face({ id: other }, 0, "the other")),
   ], [{ value: true, label: "One person all the same", action: "waive" }]);
 }
 

@@ -1,4 +1,5 @@
 // Making elements and keeping them in order. What people typed goes in as text, never as markup.
+import { clock } from "./words.js";
 
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -11,10 +12,15 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-// One face of a track; says so where there is no picture.
+// One face of a track, { id, frame }; says so where there is no picture. The frame around it is
+// shown by frame.js, if there is one.
 export function face(track, k, alt) {
+  const { frame } = track;
   const image = el("img", {
-    src: `/faces/${encodeURIComponent(track)}/${k}`,
+    src: `/faces/${encodeURIComponent(track.id)}/${k}`,
+    "data-frame": frame && `/frames/${encodeURIComponent(track.id)}`,
+    "data-box": frame && frame.box.join(" "),
+    "data-caption": frame && clock(frame.at),
     alt,
     width: 72,
     height: 72,
@@ -37,7 +43,7 @@ export function faces(tracks, most) {
   const deepest = Math.max(0, ...tracks.map((track) => track.pictures));
   for (let k = 0; k < deepest && made.length < most; k++) {
     for (const track of tracks) {
-      if (k < track.pictures && made.length < most) made.push(face(track.id, k, ""));
+      if (k < track.pictures && made.length < most) made.push(face(track, k, ""));
     }
   }
   return made.length ? made : [nothing()];

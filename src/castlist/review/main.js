@@ -4,6 +4,7 @@ import { get, Gone, Refused } from "./api.js";
 import { cast } from "./cast.js";
 import { character } from "./character.js";
 import { el } from "./dom.js";
+import "./frame.js";
 import { history } from "./history.js";
 import { listen, showKeys } from "./keys.js";
 import { notFaces } from "./notfaces.js";
@@ -170,6 +171,7 @@ const everywhere = {
   c: ["C", "the cast", to("#/")],
   q: ["Q", "questions", to("#/questions")],
   h: ["H", "history", to("#/history")],
+  v: ["V", "see the frame of a face, then that of the next", () => document.dispatchEvent(new Event("nextframe"))],
   "?": ["?", "these keys", () => showKeys(current.view, everywhere)],
 };
 

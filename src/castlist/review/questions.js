@@ -31,7 +31,7 @@ function candidate(other, i) {
   const key = el("kbd", { "aria-hidden": "true" }, String(i + 1));
   const { instead } = other;
   return el("button",
-    { type: "button", class: "candidate", role: "checkbox", "data-candidate": i, onclick: () => tick(i) },
+    { type: "button", class: "candidate", role: "checkbox", "data-candidate": i, "data-frames": true, onclick: () => tick(i) },
     strip(other), el("span", { class: "who" }, key, " ", caption(other)),
     instead && el("span", { class: "instead" },
       el("span", {}, "or ", el("b", {}, instead.title)),
@@ -63,10 +63,10 @@ function compare(question) {
     el("h2", {}, "Same person?"),
     el("p", { class: "quiet" }, hint),
     el("div", { class: several ? "sides" : "sides two" },
-      el("figure", { class: "one" }, strip(question.one),
+      el("figure", { class: "one", "data-frames": true }, strip(question.one),
         el("figcaption", {}, el("b", {}, question.one.title), " ", el("small", {}, count(question.one.n_tracks, "track")))),
       several ? el("div", { class: "candidates" }, question.others.map(candidate))
-        : el("figure", { class: "one", "data-candidate": 0 }, strip(other), el("figcaption", {}, caption(other))),
+        : el("figure", { class: "one", "data-candidate": 0, "data-frames": true }, strip(other), el("figcaption", {}, caption(other))),
       answers(question)),
   ];
 }

@@ -10,7 +10,7 @@ export function trackCards(play) {
   return new Kept(
     (track) => {
       const time = between(track.start, track.end);
-      return el("li", { class: "card track", "data-track": track.id },
+      return el("li", { class: "card track", "data-track": track.id, "data-frames": true },
         el("div", { class: "head" },
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
           el("span", { class: "time" }, time),

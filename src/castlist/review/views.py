@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from castlist.cast.appearances import appearances
 from castlist.cast.cast import Character
 from castlist.cast.corrections import Corrections
+from castlist.cast.covers import fit as fit_of
 from castlist.cast.questions import Question, Strip, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
@@ -40,7 +41,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
 def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
     """One character: all of its tracks, those that fit it worst first."""
     one = corrections.character(number)
-    fit = _fit(corrections.points[one.tracks])
+    fit = fit_of(corrections.points[one.tracks])
     order = np.argsort(fit, kind="stable")
     return {
         "last": corrections.version,
@@ -140,12 +141,20 @@ def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
     }
 
 
-def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[str]:
-    """Return tracks to show a character by: the longest of several parts of the video."""
-    counts, ids = corrections.tracks.face_counts, corrections.tracks.ids
-    parts = np.array_split(rows, min(_FACES, len(rows))) if len(rows) else []
-    chosen = (str(ids[part[counts[part].argmax()]]) for part in parts)
-    return [name for name in chosen if name in corrections.pictures]
+def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return the faces to show a character by, the cover first."""
+    ids = corrections.tracks.ids
+    named = ([str(ids[row]) for row in part] for part in corrections.shown(rows, _FACES))
+    chosen = (next((one for one in some if one in corrections.pictures), None) for some in named)
+    return [{"id": one, "frame": _frame(corrections, one)} for one in chosen if one is not None]
+
+
+def _frame(corrections: Corrections, track: str) -> dict[str, Any] | None:
+    """Say when a track's best picture was, and where its face is in the frame, in per cent."""
+    cover = corrections.covers.get(track)
+    if cover is None:
+        return None
+    return {"at": round(cover.time, 2), "box": [round(100 * part, 1) for part in cover.box]}
 
 
 def _track(corrections: Corrections, row: int) -> dict[str, Any]:
@@ -160,14 +169,8 @@ def _track(corrections: Corrections, row: int) -> dict[str, Any]:
         "start": round(start, 2),
         "end": round(end, 2),
         "pictures": corrections.pictures.get(name, 0),
+        "frame": _frame(corrections, name),
     }
-
-
-def _fit(points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Say how well each of some points fits the others: the cosine to their mean."""
-    mean = points.mean(axis=0)
-    norms = np.linalg.norm(points, axis=1) * np.linalg.norm(mean)
-    return np.asarray(points @ mean / np.maximum(norms, 1e-9), np.float64)
 
 
 def _strip(corrections: Corrections, strip: Strip, whole: bool) -> dict[str, Any]:

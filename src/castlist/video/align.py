@@ -19,8 +19,9 @@ TEMPLATE = np.array(
     ]
 )
 ALIGNED_SIDE = 112
-_PICTURE_SIDE = 144  # pixels of a face shown to people
-_PICTURE_MARGIN = 0.35  # of the box, on each side: hair and chin are part of who somebody is
+PICTURE_SIDE = 224  # pixels of a face shown to people, at most
+_PICTURE_SPAN = 2.1  # sides of the box: hair and shoulders are part of who somebody is
+_PICTURE_ABOVE = 0.46  # of the square above the face's middle: shoulders need more room than hair
 
 
 def aligned(image: Image, landmarks: NDArray[np.floating]) -> Image:
@@ -42,16 +43,29 @@ def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDAr
     return np.column_stack([turn, to_mean - turn @ from_mean])
 
 
-def picture(image: Image, box: NDArray[np.floating]) -> Image:
-    """Cut out a face with some of what is around it, square and small."""
+def square_around(
+    box: NDArray[np.floating], side: float | None = None
+) -> tuple[float, float, float]:
+    """Return left, top and side of the square around a face that holds hair and shoulders.
+
+    ``side`` is another size, if there is no room for it.
+    """
     x, y, w, h = (float(value) for value in box)
+    side = max(w, h) * _PICTURE_SPAN if side is None else side
+    return x + w / 2 - side / 2, y + h / 2 - side * _PICTURE_ABOVE, side
+
+
+def picture(image: Image, box: NDArray[np.floating]) -> Image:
+    """Cut out a face with hair and shoulders, square and small."""
     height, width = image.shape[:2]
-    side = min(max(1, round(max(w, h) * (1 + 2 * _PICTURE_MARGIN))), height, width)
+    wanted = square_around(box)[2]
+    side = min(max(1, round(wanted)), height, width)
     # At the border, move the square into the picture rather than make up what is not there.
-    left = min(max(round(x + w / 2 - side / 2), 0), width - side)
-    top = min(max(round(y + h / 2 - side / 2), 0), height - side)
+    x, y, _ = square_around(box, side)
+    left = min(max(round(x), 0), width - side)
+    top = min(max(round(y), 0), height - side)
     cut = image[top : top + side, left : left + side]
-    size = min(side, _PICTURE_SIDE)
+    size = min(side, PICTURE_SIDE)
     return np.asarray(cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,11 +17,10 @@ from castlist.features import Features
 from castlist.io.files import replacing
 from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
-from castlist.video.frames import Image
 from castlist.video.looks import Place
+from castlist.video.pictures import Cover, write_covers, write_pictures
 from castlist.video.watch import DescribedTrack, WatchedShot
 
-_PICTURES = 3  # of a track
 _MOST = 2**40  # frames, seconds or anything
 _TOTALS = ("tracks", "shots", "looks", "damaged", "end")
 #: Of each face: what kind of number it is, and what one face has of it.
@@ -41,7 +37,7 @@ class Parts:
     Attributes
     ----------
     folder : Path
-        Where the parts are, and in ``faces`` the pictures: ``<track>_<k>.jpg``, the best first.
+        Where the parts are, and in ``faces`` the pictures.
     place : Place or None
         Where the next shot begins; None if there is none.
     tracks, shots, looks, damaged : int
@@ -89,7 +85,7 @@ class Parts:
         names = range(self.tracks, self.tracks + len(tracks))
         self.faces.mkdir(parents=True, exist_ok=True)
         for name, track in zip(names, tracks, strict=True):
-            _write_pictures(self.faces, track_id(name), track.pictures)
+            write_pictures(self.faces, track_id(name), track.pictures)
         self.tracks += len(tracks)
         self.shots += len(shots)
         self.looks += sum(shot.looks for shot in shots)
@@ -132,6 +128,8 @@ class Parts:
             return
         for left in self.faces.glob(".*.part"):
             left.unlink()
+        covers = [_covers(self._read(number)) for number in range(self._count)]
+        write_covers(self.faces, {track: one for some in covers for track, one in some.items()})
         if faces.exists():
             shutil.rmtree(faces)
         self.faces.rename(faces)
@@ -154,7 +152,16 @@ def _whole(part: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         raise ValueError("features do not fit")
     if len(features) != part["described"].sum() or (part["track"] < 0).any():
         raise ValueError("features do not fit")
+    covers = part["covers"]
+    if covers.shape != (len(np.unique(part["track"])), 6) or covers.dtype.kind != "f":
+        raise ValueError("covers do not fit")
     return part
+
+
+def _covers(part: dict[str, NDArray[Any]]) -> dict[str, Cover]:
+    """Return what a part knows of the best picture of each of its tracks that has one."""
+    rows = zip(np.unique(part["track"]).tolist(), part["covers"].tolist(), strict=True)
+    return {track_id(n): Cover(row[0], row[1], tuple(row[2:])) for n, row in rows if row[0] >= 0}
 
 
 def _about(part: dict[str, NDArray[Any]]) -> tuple[Place | None, dict[str, Any]]:
@@ -171,21 +178,6 @@ def _about(part: dict[str, NDArray[Any]]) -> tuple[Place | None, dict[str, Any]]
 def track_id(number: int) -> str:
     """Return the id of a video's so-and-so-many-th track, from 0."""
     return f"{number + 1:05d}"
-
-
-def pictures_of(faces: Path, track: str) -> list[Path]:
-    """Find the pictures of a track's faces, best first."""
-    # Not by listing the folder, which may hold tens of thousands.
-    paths = [faces / f"{track}_{k}.jpg" for k in range(_PICTURES)]
-    return [path for path in paths if path.is_file()]
-
-
-def picture_counts(faces: Path) -> dict[str, int]:
-    """Count the pictures of every track that has some."""
-    if not faces.is_dir():
-        return {}
-    names = (path.name.rpartition("_")[0] for path in os.scandir(faces))
-    return dict(Counter(name for name in names if name and not name.startswith(".")))
 
 
 def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[str, NDArray[Any]]:
@@ -210,15 +202,13 @@ def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[s
         "score": joined([track.score for track in tracks], np.empty(0, np.float32)),
         "described": joined(described, np.empty(0, bool)),
         "features": joined([t.features for t in tracks], np.empty((0, dim), np.float32)),
+        "covers": joined([_cover_row(t) for t in tracks], np.empty((0, 6))),
     }
 
 
-def _write_pictures(folder: Path, track: str, pictures: Sequence[Image]) -> None:
-    for k in range(len(pictures), _PICTURES):  # of a run that was cut off
-        (folder / f"{track}_{k}.jpg").unlink(missing_ok=True)
-    for k, image in enumerate(pictures[:_PICTURES]):
-        with replacing(folder / f"{track}_{k}.jpg", wait=False) as partial:
-            done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 88])
-            if not done:
-                raise CastlistError(f"cannot write a picture of track {track}")
-            partial.write_bytes(data.tobytes())
+def _cover_row(track: DescribedTrack) -> NDArray[np.float64]:
+    """Return quality, time and box of a track's best picture; less than 0 if it has none."""
+    if not track.pictures:
+        return np.full((1, 6), -1.0)
+    best = track.pictures[0].cover
+    return np.array([[best.quality, best.time, *best.box]])

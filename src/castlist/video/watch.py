@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.video.align import picture, quality
+from castlist.video.cover import presentable
 from castlist.video.describe import Describer
 from castlist.video.detect import Detector, Faces
 from castlist.video.follow import ALIKE, FEWEST_FACES, Follower, Track, cosine
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
 from castlist.video.looks import Look, Place, sampled
+from castlist.video.pictures import PICTURES, Cover, Picture, as_jpeg, frame_view, share_of
 from castlist.video.settings import WatchSettings
 
 
@@ -35,8 +37,8 @@ class DescribedTrack:
         Which of them were described.
     features : ndarray of shape (len(described), dim)
         Their features.
-    pictures : list of images
-        The described faces, as people are shown them, best first.
+    pictures : list of Picture
+        Some of its faces, as people are shown them, best first.
     """
 
     shot: int
@@ -47,7 +49,7 @@ class DescribedTrack:
     score: NDArray[np.float32]
     described: NDArray[np.int64]
     features: NDArray[np.float32]
-    pictures: list[Image]
+    pictures: list[Picture]
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ class Shot:
         self.describer = describer
         self.settings = settings
         self.follower = Follower(self._reference)
+        self._viewed: tuple[Image, bytes] | None = None
 
     @property
     def looks(self) -> int:
@@ -140,13 +143,25 @@ class Shot:
         return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
 
     def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
-        """Keep a track's last face to be described, if it is among its best."""
+        """Keep a track's last face to be described or shown, if it is among its best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
         worth = float(faces.score[face]) * quality(image, box, landmarks)
-        if track.gallery.would_take(track.time[-1], worth):
+        now = track.time[-1]
+        if not track.gallery.would_take(now, worth, worth):  # no face is a better cover than that
+            return
+        shown = picture(image, box)
+        good = worth * presentable(image, box, landmarks, shown)
+        if track.gallery.would_take(now, worth, good):
             crop = self.describer.crop(image, box, landmarks)
-            portrait = Portrait(len(track) - 1, track.time[-1], worth, crop, picture(image, box))
-            track.gallery.add(portrait)
+            cover = Cover(good, now, share_of(image, box))
+            seen = Picture(as_jpeg(shown), self._view(image), cover)
+            track.gallery.add(Portrait(len(track) - 1, now, worth, crop, seen))
+
+    def _view(self, image: Image) -> bytes:
+        """Return a frame as people are shown it; made once for all of its faces."""
+        if self._viewed is None or self._viewed[0] is not image:
+            self._viewed = image, frame_view(image)
+        return self._viewed[1]
 
     def _reference(self, track: Track) -> NDArray[np.float32]:
         """Describe a track's best face so far; once, for it is only asked in doubt."""
@@ -207,7 +222,7 @@ class Shot:
                     score=np.array(track.score[own], np.float32),
                     described=np.array([one.face - begin for one in some], np.int64),
                     features=features[first:last],
-                    pictures=[one.picture for one in sorted(some, key=lambda one: -one.quality)],
+                    pictures=track.gallery.pictures(begin, begin + len(track.time[own]), PICTURES),
                 )
             )
         return parts

@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from cut_videos import CONDITIONS, RATES, SEEDS, Image, Transition, Truth, make_split, not_there
 from scenedetect import (
@@ -30,7 +31,7 @@ from scenedetect import (
     ThresholdDetector,
 )
 
-from castlist.video.shots import ShotSplitter
+from castlist.video.shots import GRID, CutFinder, DissolveFinder, signature
 
 Frames = Sequence[tuple[float, Image]]  # times in seconds, pictures 160 pixels wide
 Detector = Callable[[Frames], list[float]]
@@ -127,9 +128,24 @@ def where(truth: Truth, moment: float) -> str:
 
 
 def today(frames: Frames) -> list[float]:
-    """Return the boundaries found by castlist's own splitter."""
-    splitter = ShotSplitter()
-    return [time for time, image in frames if splitter.begins_at(time, image)][1:]
+    """Return the boundaries that castlist finds: of cuts, and the middles of dissolves."""
+    pictures = [(time, signature(_planes(image))) for time, image in frames]
+    cuts = CutFinder()
+    begins = [begun for picture in pictures for begun in cuts.add(*picture)] + cuts.finish()
+    found, dissolves = [], DissolveFinder()
+    for (moment, picture), begun in zip(pictures, begins, strict=True):
+        if begun:
+            found.append(moment)
+            dissolves = DissolveFinder()
+        middle = dissolves.add(moment, picture)
+        if middle is not None:
+            found.append(middle)
+    return sorted(found[1:])
+
+
+def _planes(image: Image) -> Image:
+    small = cv2.resize(image, GRID, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.cvtColor(small, cv2.COLOR_BGR2YUV).transpose(2, 0, 1), np.uint8)
 
 
 def scenedetect(*makers: Callable[[], Any]) -> Detector:

@@ -60,9 +60,11 @@ def child(path: Path) -> None:
             yield one
 
     frames.Video._pictures = pictures  # type: ignore[method-assign]
-    clocked(frames.Video, "as_bgr", "convert", lambda *_: 1)
-    clocked(shots.ShotSplitter, "begins_at", "shots", lambda *_: 1)
+    clocked(frames.Video, "scaled", "convert", lambda *_: 1)
+    clocked(shots.CutFinder, "add", "cuts", lambda *_: 1)
+    clocked(shots.DissolveFinder, "add", "dissolves", lambda *_: 1)
     clocked(detect.YuNet, "detect", "detect", lambda *_: 1)
+    clocked(detect.YuNet, "closer", "look closer", lambda *_: 1)
     clocked(follow.Follower, "_matches", "follow", lambda *_: 1)
     clocked(watch.Shot, "keep", "choose faces", lambda *_: 1)
     clocked(describe.SFace, "describe", "describe", lambda _, crops: len(crops))
@@ -155,7 +157,7 @@ def report(path: Path, shots: list[Shot], repeats: int) -> None:
         runs.append(json.loads(done.stdout.splitlines()[-1]))
     best = min(runs, key=lambda run: run["seconds"])
     length = best["duration"]
-    networks = best["spent"]["detect"] + best["spent"]["describe"]
+    networks = sum(best["spent"].get(k, 0) for k in ("detect", "look closer", "describe"))
     share = networks / sum(best["spent"].values())
     print(
         f"\n{path.stem}: {length:.0f} s of video in {best['seconds']:.1f} s, "

@@ -34,9 +34,9 @@ import numpy as np
 from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
-from castlist.video.frames import open_video
-from castlist.video.shots import CUT_WIDTH
+from castlist.video.frames import Frame, open_video, shrunk
 
+SMALL_WIDTH = 160  # pixels of the frames that detectors are given
 Image = NDArray[np.uint8]  # height × width × BGR
 Floats = NDArray[np.float32]
 Camera = Callable[[float], tuple[float, float, float]]  # seconds -> middle x, y and width of view
@@ -233,7 +233,7 @@ class Stock:
             for frame in video.frames(begin):
                 if frame.time > begin + count / fps + 0.1:
                     break
-                kept.append(frame.image(max(wide, 2)))
+                kept.append(_narrow(frame, max(wide, 2)))
                 times.append(frame.time)
         images: list[Image] = []
         span = times[-1] - times[0]
@@ -821,10 +821,19 @@ def read_truth(path: Path) -> Truth:
     )
 
 
+def _narrow(frame: Frame, width: int) -> Image:
+    """Return the picture of a frame, not wider than a width."""
+    image = frame.image()
+    height, wide = image.shape[:2]
+    if wide <= width:
+        return image
+    return shrunk(image, (width, max(1, round(height * width / wide))))
+
+
 def decode_small(path: Path) -> tuple[NDArray[np.float64], Image]:
     """Return the times of a video's frames and the frames as the cut detector is given them."""
     with open_video(path) as video:
-        pairs = [(frame.time, frame.image(CUT_WIDTH)) for frame in video.frames()]
+        pairs = [(frame.time, _narrow(frame, SMALL_WIDTH)) for frame in video.frames()]
     return np.array([time for time, _ in pairs]), np.stack([image for _, image in pairs])
 
 

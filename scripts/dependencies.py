@@ -57,7 +57,7 @@ PURPOSE = {
     "rich": "progress bars and tables",
     "ruff": "style",
     "safetensors": "model files that cannot run code",
-    "scenedetect-headless": "finds cuts",
+    "scenedetect-headless": "cut detection beside ours in the benchmark",
     "schemathesis": "asks the review server whatever its description allows",
     "scikit-learn": "the estimator's interface; k-means and mixtures",
     "scipy": "distances, dendrograms, sparse graphs, assignment",

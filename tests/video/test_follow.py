@@ -7,6 +7,7 @@ from castlist.video.detect import Faces
 from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious
 from castlist.video.gallery import Gallery
 
+SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
 ANN, BOB = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
 
 
@@ -16,10 +17,11 @@ class Stage:
     def __init__(self):
         self.who: dict[int, list] = {}
         self.asked = 0
-        self.follower = Follower(lambda track: self.who[id(track)][-1])
+        last = lambda track: self.who[id(track)][-1]  # noqa: E731
+        self.follower = Follower(last, last)
         self.time = 0.0
 
-    def look(self, *people, size=60, score=0.95, step=0.2):
+    def look(self, *people, size=60, score=0.95, step=0.2, around={}):  # noqa: B006
         box = np.array([[x, 100, size, size] for _, x in people], np.float32).reshape(-1, 4)
         n = len(people)
         faces = Faces(box, np.zeros((n, 5, 2), np.float32), np.full(n, score, np.float32))
@@ -29,7 +31,9 @@ class Stage:
             return np.array([people[face][0] for face in some])
 
         number = round(25 * self.time)
-        tracks = self.follower.add(number, self.time, faces, describe, lambda: Gallery(0.2, 5))
+        around = np.array([around.get(k, SAME) for k in range(n)], np.float32).reshape(-1, 2)
+        new = lambda: Gallery(0.2, 5)  # noqa: E731
+        tracks = self.follower.add(number, self.time, faces, around, describe, new)
         for track, (who, _) in zip(tracks, people, strict=True):
             self.who.setdefault(id(track), []).append(who)
         self.time += step

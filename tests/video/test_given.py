@@ -20,7 +20,7 @@ from tests.video.videos import plain, write_video
 class NoFaces:
     name = "blind"
 
-    def detect(self, image):
+    def detect(self, image, width=640):
         return Faces(np.empty((0, 4), np.float32), np.empty((0, 5, 2), np.float32), np.empty(0))
 
 
@@ -32,7 +32,7 @@ class OneFace:
     def __init__(self, *box):
         self.box = np.array([box], np.float32)
 
-    def detect(self, image):
+    def detect(self, image, width=640):
         points = self.box[0, :2] + LANDMARKS * self.box[0, 2:]
         return Faces(self.box, points[None].astype(np.float32), np.array([0.9], np.float32))
 

@@ -49,6 +49,16 @@ def scan(
     min_face: Annotated[
         int, typer.Option(min=1, help="Width of the smallest face, in pixels of the video.")
     ] = WatchSettings.min_face,
+    min_score: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="The least score of a face: lower finds more faces "
+                     "that are dark, blurred or seen from the side, and more that are none."),
+    ] = WatchSettings.min_score,
+    look_width: Annotated[
+        int | None,
+        typer.Option(min=64, help="Width that pictures are scaled down to, to look for faces: more "
+                     "finds smaller faces and takes longer; it depends on the video if not given."),
+    ] = None,
     model: Annotated[
         Path | None, typer.Option("--model", "-m", help="A trained model, not the one shipped.")
     ] = None,
@@ -85,7 +95,9 @@ def scan(
     from castlist.scanning.settings import ScanSettings
 
     settings = ScanSettings(
-        watching=WatchSettings(sample_rate=sample_rate, min_face=min_face),
+        watching=WatchSettings(
+            sample_rate=sample_rate, min_face=min_face, min_score=min_score, look_width=look_width
+        ),
         describer=describer, model=model, characters=characters, min_characters=min_characters,
         max_characters=max_characters, finetune=finetune, device=device,
         tracks=tracks,
@@ -155,8 +167,10 @@ def _print(found: Scan) -> None:
     typer.echo(f"\n{found.run['video']['name']}")
     if not cast.characters:
         typer.echo(
-            f"No faces were found in {counts.get('pictures', 0)} pictures looked at. If there are "
-            "some, try --min-face 10 or a higher --sample-rate."
+            f"No faces were found in {counts.get('pictures', 0)} pictures looked at; the smallest "
+            f"that could have been seen is {counts.get('smallest_face', 0)} pixels wide. If there "
+            "are some, try a larger --look-width with a smaller --min-face, a lower --min-score, "
+            "or a higher --sample-rate."
         )
     else:
         print_cast(cast)

@@ -27,7 +27,7 @@ from castlist.video.frames import Video
 from castlist.video.weights import DEFAULTS
 
 #: Raised when watching gives other tracks than before: old tracks are then made again.
-_WATCHING = 2
+_WATCHING = 3
 
 
 @dataclass
@@ -81,8 +81,10 @@ class RunNotes:
             },
             "versions": {
                 "python": platform.python_version(),
-                **{name: version(name) for name in ("numpy", "torch", "av", "scenedetect-headless",
-                                                    "opencv-python-headless")},
+                **{
+                    name: version(name)
+                    for name in ("numpy", "torch", "av", "opencv-python-headless")
+                },
             },
             "stages": _notes(before, "stages"),
             "counts": _notes(before, "counts"),

@@ -34,7 +34,7 @@ from castlist.scanning.notes import RunNotes, read_note
 from castlist.scanning.settings import ScanSettings
 from castlist.tracks import TrackSet
 from castlist.video.describe import SFACE, Describer, open_describer
-from castlist.video.detect import Detector
+from castlist.video.detect import Detector, smallest_face
 from castlist.video.frames import Video, open_video
 from castlist.video.given import GivenBoxes, watch_given
 from castlist.video.parts import Parts
@@ -157,6 +157,7 @@ def _watched(
         notes.value["counts"] |= {
             "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
             "faces": tracks.n_faces, "shots": parts.shots,
+            "smallest_face": smallest_face(video.size, settings.watching),
         }  # fmt: skip
         if given is not None:
             notes.value["counts"]["given_tracks"] = len(given)
@@ -182,7 +183,8 @@ def _watch_into(
     with closing(watching) as shots:
         for shot in shots:
             waiting.append(shot)
-            if shot.next is None or time.monotonic() - written > _SECONDS_A_PART:
+            due = shot.cut and time.monotonic() - written > _SECONDS_A_PART
+            if shot.next is None or due:
                 parts.add(waiting, video.damaged - damaged)
                 waiting, written, damaged = [], time.monotonic(), video.damaged
     at(total)

@@ -58,4 +58,10 @@ class ScanSettings:
             )
         check_device(self.device)
         if not 0 < self.watching.sample_rate <= 1000:
-            raise InputError("the sample rate must be more than 0 pictures a second")
+            raise InputError("the sample rate must be more than 0 pictures per second")
+        if not 0 <= self.watching.min_score <= 1:
+            raise InputError(f"the least score must be 0 to 1, not {self.watching.min_score}")
+        if self.watching.look_width is not None and not 64 <= self.watching.look_width <= 16_384:
+            raise InputError(
+                f"the look width must be 64 to 16,384 pixels, not {self.watching.look_width}"
+            )

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.video.frames import Image
+from castlist.video.frames import Image, shrunk
 
 #: Where eyes, nose and mouth belong in a 112 × 112 face of the ArcFace kind.
 TEMPLATE = np.array(
@@ -28,7 +28,7 @@ def aligned(image: Image, landmarks: NDArray[np.floating]) -> Image:
     """Turn, scale and move a face onto the template, by least squares (Umeyama, 1991)."""
     matrix = similarity(np.asarray(landmarks, np.float64), TEMPLATE)
     side = (ALIGNED_SIDE, ALIGNED_SIDE)
-    return np.asarray(cv2.warpAffine(image, matrix, side, flags=cv2.INTER_LINEAR), np.uint8)
+    return np.asarray(cv2.warpAffine(image, matrix, side, flags=cv2.INTER_CUBIC), np.uint8)
 
 
 def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,7 +66,7 @@ def picture(image: Image, box: NDArray[np.floating]) -> Image:
     top = min(max(round(y), 0), height - side)
     cut = image[top : top + side, left : left + side]
     size = min(side, PICTURE_SIDE)
-    return np.asarray(cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
+    return shrunk(cut, (size, size))
 
 
 def quality(image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:

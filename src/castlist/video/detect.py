@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.progress import Progress, silent
-from castlist.video.frames import Image
+from castlist.video.frames import Image, shrunk
+from castlist.video.settings import WatchSettings
 from castlist.video.weights import DEFAULTS, fetch
 
-#: Pictures are looked at in this width: faces of interest are large enough, and it is fast.
-DETECT_WIDTH = 640
+#: Every picture is looked at in this width: most faces are large enough, and it is fast.
+LOOK_WIDTH = 640
+#: … and once per second in a larger one, as a part of the video's width, for small faces.
+WIDE_SHARE, WIDEST = 2 / 3, 1280
+#: Width of the smallest face that the network finds, in pixels of what it is shown; half of the
+#: faces of this width are found in a picture (``docs/performance.md``).
+SMALLEST = 15.0
+
+_CANDIDATE = 0.35  # score of what may be a face, if a closer look says so
+_CLEAR = 0.8  # score from which on no closer look is needed
+_MOST_SIZES = 8  # of pictures that networks are kept for
+_CLOSE_SIDE = 128  # pixels of the picture of a closer look
+_CLOSE_FACE = 64  # … and of the face in it
+#: Score below which a closer look has to say so.
+WEAK = 0.6
+_TILT = 30.0  # degrees that a head may be tilted by
+_NEAR = 0.8  # score of a closer look that confirms a weak candidate …
+_TILTED = 0.88  # … and of one at a tilted face
+
+
+def wide_width(width: int) -> int:
+    """Return the width in which a video of a width is looked at for small faces, by default."""
+    return round(min(width, max(LOOK_WIDTH, min(WIDE_SHARE * width, WIDEST))))
+
+
+def smallest_face(size: tuple[int, int], settings: WatchSettings) -> int:
+    """Return the width of the smallest face that can be seen in a video, in its pixels."""
+    longest = max(size)
+    looked = min(longest, settings.look_width or wide_width(longest))
+    return max(settings.min_face, math.ceil(SMALLEST * longest / looked))
 
 
 @dataclass(frozen=True)
@@ -44,14 +74,28 @@ class Faces:
     def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Faces:
         return Faces(self.box[chosen], self.landmarks[chosen], self.score[chosen])
 
+    def joined(self, other: Faces) -> Faces:
+        """Return these faces and others of the same picture."""
+        pairs = (
+            (self.box, other.box),
+            (self.landmarks, other.landmarks),
+            (self.score, other.score),
+        )
+        return Faces(*(np.concatenate(pair) for pair in pairs))
+
 
 class Detector(Protocol):
     """Finds faces."""
 
     name: str
 
-    def detect(self, image: Image) -> Faces:
-        """Find the faces of a picture."""
+    def detect(self, image: Image, width: int = LOOK_WIDTH) -> Faces:
+        """Find what may be faces in a picture, scaled down to a width if it is wider."""
+
+    def closer(
+        self, image: Image, box: NDArray[np.floating], turn: float = 0.0, mirror: bool = False
+    ) -> Faces:
+        """Find the face at a place of a picture, from near, turned or mirrored: one, or none."""
 
 
 @contextmanager
@@ -77,28 +121,122 @@ class YuNet:
     ----------
     path : path
         Its ONNX file.
-    score : float
-        Faces below this score are not reported.
     """
 
-    def __init__(self, path: str | Path, score: float = 0.6) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.name = Path(path).stem
-        self._size = (DETECT_WIDTH, DETECT_WIDTH)
-        with quiet_opencv():
-            self._net = cv2.FaceDetectorYN.create(str(path), "", self._size, score, 0.3, 5000)
+        self._path = str(path)
+        self._nets: dict[tuple[int, int], Any] = {}
+        self._net((_CLOSE_SIDE, _CLOSE_SIDE))  # says now if the file is none
 
-    def detect(self, image: Image) -> Faces:
-        """Find the faces of a picture."""
-        height, width = image.shape[:2]
-        scale = min(1.0, DETECT_WIDTH / max(height, width))
-        size = (max(1, round(scale * width)), max(1, round(scale * height)))
-        small = cv2.resize(image, size, interpolation=cv2.INTER_AREA) if scale < 1 else image
-        if size != self._size:
-            self._net.setInputSize(size)
-            self._size = size
-        found: Any = self._net.detect(small)[1]
-        rows = np.empty((0, 15), np.float32) if found is None else np.asarray(found, np.float32)
-        rows = rows[np.isfinite(rows).all(axis=1)]
-        back = np.array([width / size[0], height / size[1]], np.float32)
-        points = rows[:, 4:14].reshape(-1, 5, 2) * back
-        return Faces(rows[:, :4] * np.tile(back, 2), points, rows[:, 14])
+    def _net(self, size: tuple[int, int]) -> Any:
+        """Return a network for pictures of a size: to give one another size takes long."""
+        if size not in self._nets:
+            if len(self._nets) > _MOST_SIZES:
+                self._nets.clear()
+            with quiet_opencv():
+                self._nets[size] = cv2.FaceDetectorYN.create(
+                    self._path, "", size, _CANDIDATE, 0.3, 5000
+                )
+        return self._nets[size]
+
+    def detect(self, image: Image, width: int = LOOK_WIDTH) -> Faces:
+        """Find what may be faces in a picture, scaled down to a width if it is wider."""
+        height, wide = image.shape[:2]
+        scale = min(1.0, width / max(height, wide))
+        size = (max(1, round(scale * wide)), max(1, round(scale * height)))
+        small = shrunk(image, size) if scale < 1 else image
+        faces = _faces(self._net(size).detect(small)[1])
+        back = np.array([wide / size[0], height / size[1]], np.float32)
+        return Faces(faces.box * np.tile(back, 2), faces.landmarks * back, faces.score)
+
+    def closer(
+        self, image: Image, box: NDArray[np.floating], turn: float = 0.0, mirror: bool = False
+    ) -> Faces:
+        """Find the face at a place of a picture, from near: one, or none.
+
+        Parameters
+        ----------
+        image, box
+            The picture, and the place.
+        turn : float
+            Degrees that the picture is turned by first, against the clock.
+        mirror : bool
+            Whether it is mirrored.
+        """
+        middle = np.asarray(box[:2] + box[2:] / 2, np.float64)
+        scale = _CLOSE_FACE / max(float(box[2]), 0.8 * float(box[3]), 1.0)
+        angle = np.deg2rad(turn)
+        cos, sin = scale * np.cos(angle), scale * np.sin(angle)
+        across = np.array([[cos, sin], [-sin, cos]])
+        if mirror:
+            across[0] *= -1
+        there = np.column_stack([across, _CLOSE_SIDE / 2 - across @ middle])
+        side = (_CLOSE_SIDE, _CLOSE_SIDE)
+        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        cut = cv2.warpAffine(image, there, side, flags=method, borderMode=cv2.BORDER_REPLICATE)
+        found = _faces(self._net(side).detect(np.asarray(cut, np.uint8))[1])
+        off = np.abs(found.box[:, :2] + found.box[:, 2:] / 2 - _CLOSE_SIDE / 2).max(axis=1)
+        found = found[off < _CLOSE_FACE / 3]
+        found = found[np.argsort(-found.score, kind="stable")[:1]]
+        back = np.asarray(cv2.invertAffineTransform(there), np.float64)
+        centre = _moved(found.box[:, :2] + found.box[:, 2:] / 2, back)
+        size = found.box[:, 2:] / np.float32(scale)
+        points = _moved(found.landmarks, back)
+        if mirror:  # what is left in the picture first
+            points = points[:, [1, 0, 2, 4, 3]]
+        return Faces(np.concatenate([centre - size / 2, size], axis=1), points, found.score)
+
+
+def confirmed(image: Image, faces: Faces, detector: Detector, known: NDArray[np.bool_]) -> Faces:
+    """Return faces with the scores they have after a closer look at what is doubtful.
+
+    A weak candidate is looked at again from near, mirrored, and turned to both sides: backs of
+    heads and hands look less like faces then, and tilted faces more.
+
+    Parameters
+    ----------
+    image, faces, detector
+        The picture, what was found in it, and by what.
+    known : ndarray of bool, shape (len(faces),)
+        Those where a face is expected: they need no closer look.
+    """
+    score, landmarks = faces.score.copy(), faces.landmarks.copy()
+    score[known] = np.maximum(score[known], WEAK)
+    for k in np.flatnonzero((faces.score < _CLEAR) & ~known).tolist():
+        box, first = faces.box[k], float(faces.score[k])
+        near = _from_near(detector, image, box)[0]
+        if first >= WEAK:
+            score[k] = max(WEAK, 0.7 * first + 0.3 * near)
+            continue
+        # It may be part of a track, and is never a reason for one …
+        score[k] = WEAK if near >= _NEAR else 0.0
+        for turn in (-_TILT, _TILT) if near < _NEAR else ():
+            near, found = _from_near(detector, image, box, turn)
+            if near >= _TILTED:  # … unless it is weak for being tilted
+                score[k], landmarks[k] = (first + near) / 2, found.landmarks[0]
+                break
+    return Faces(faces.box, landmarks, score)
+
+
+def _from_near(
+    detector: Detector, image: Image, box: NDArray[np.floating], turn: float = 0.0
+) -> tuple[float, Faces]:
+    """Return how sure a face is from near, as seen and mirrored, and the face."""
+    found = detector.closer(image, box, turn)
+    if not len(found) or found.score[0] < WEAK:
+        return 0.0, found
+    mirrored = detector.closer(image, box, turn, mirror=True)
+    return min(float(found.score[0]), float(mirrored.score.sum())), found
+
+
+def _faces(found: Any) -> Faces:
+    """Return what the network found."""
+    rows = np.empty((0, 15), np.float32) if found is None else np.array(found, np.float32)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    return Faces(rows[:, :4], rows[:, 4:14].reshape(-1, 5, 2), rows[:, 14])
+
+
+def _moved(points: NDArray[np.floating], matrix: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return points moved by a 2 × 3 matrix."""
+    return (points @ matrix[:, :2].T + matrix[:, 2]).astype(np.float32)

@@ -10,26 +10,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from castlist.video.detect import Faces
+from castlist.video.frames import Image
 from castlist.video.gallery import Gallery
 
 #: Seconds a face may be gone (turned away, behind somebody) within its track.
 LONGEST_GAP = 1.0
-#: A track has at least one face of this score; the detector reports weaker ones too.
-SURE_SCORE = 0.8
-#: … and this many faces, so that what is seen in one frame only is no character; a shot so short
-#: that only one frame of it is looked at must show a very sure one.
+#: Evidence adds up over the faces of a track: how much their scores are above the first of these,
+#: together, is at least the second. Two faces must be rather sure, ten may be weak.
+DOUBTFUL_SCORE, EVIDENCE = 0.62, 0.4
+#: A track has this many faces, so that what is seen in one frame only is no character; a shot so
+#: short that only one frame of it is looked at must show a very sure one.
 FEWEST_FACES = 2
 VERY_SURE_SCORE = 0.9
 _OVERLAP = 0.35  # of boxes (IoU): below it, motion alone does not convince
 _REACH = 1.0  # face sizes a face may move between looks, and more with the time between
 #: Cosine of features from which two faces may be one person.
 ALIKE = 0.3
-_SURE_GAP = 0.5  # seconds: after a longer gap the describer is asked in any case
+# A face that is not where its track was, or not surrounded by the same, must be much alike; one of
+# which both is true, very much.
+_JUMP_OVERLAP, _OTHER_AROUND, _SAME_AROUND = 0.25, 0.4, 0.6
+_NEAR_OVERLAP, _FAR_AROUND = 0.1, 0.3  # less of both is somebody else
+_MUCH_ALIKE, _VERY_ALIKE = 0.5, 0.65
+_AROUND, _AROUND_SIDE = 2.0, 20  # sides of a face that are around it, and pixels they become
+_SHORT_GAP = 0.3  # seconds: after a longer gap a face must be much alike, too
 
 Describe = Callable[[list[int]], NDArray[np.float32]]
 
@@ -45,12 +54,17 @@ class Track:
     score: list[float] = field(default_factory=list)
     velocity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     reference: NDArray[np.float32] | None = None
+    around: NDArray[np.float32] | None = None  # the last face: what is around it …
+    crop: NDArray[np.uint8] | None = None  # … and as the describer takes it
 
     def __len__(self) -> int:
         return len(self.time)
 
-    def add(self, number: int, time: float, box: NDArray[np.float32], score: float) -> None:
-        """Add a face."""
+    def add(
+        self, number: int, time: float, box: NDArray[np.float32], score: float,
+        around: NDArray[np.float32] | None = None,
+    ) -> None:  # fmt: skip
+        """Add a face, and what is around it."""
         if self.time:
             moved = (_centre(box) - _centre(self.box[-1])) / max(time - self.time[-1], 1e-3)
             self.velocity = 0.5 * self.velocity + 0.5 * moved
@@ -58,6 +72,7 @@ class Track:
         self.time.append(time)
         self.box.append(box)
         self.score.append(score)
+        self.around = around
 
     def expected(self, time: float) -> NDArray[np.float64]:
         """Guess the box at a time, for at most half a second ahead."""
@@ -67,17 +82,27 @@ class Track:
 
 
 class Follower:
-    """Follows the faces of one shot."""
+    """Follows the faces of one shot.
 
-    def __init__(self, reference: Callable[[Track], NDArray[np.float32]]) -> None:
-        self._reference = reference
+    Parameters
+    ----------
+    reference, last : callable
+        Describe the best face of a track so far, and its last one.
+    """
+
+    def __init__(
+        self, reference: Callable[[Track], NDArray[np.float32]],
+        last: Callable[[Track], NDArray[np.float32]],
+    ) -> None:  # fmt: skip
+        self._reference, self._last = reference, last
         self.live: list[Track] = []
         self.ended: list[Track] = []
         self.looks = 0
 
     def add(
-        self, number: int, time: float, faces: Faces, describe: Describe, new: Callable[[], Gallery]
-    ) -> list[Track]:
+        self, number: int, time: float, faces: Faces, around: NDArray[np.float32],
+        describe: Describe, new: Callable[[], Gallery],
+    ) -> list[Track]:  # fmt: skip
         """Give every face of a frame to a track, and return these tracks.
 
         Parameters
@@ -86,6 +111,8 @@ class Follower:
             The frame.
         faces : Faces
             What was detected.
+        around : ndarray of shape (len(faces), size)
+            What is around each of them, as :func:`surroundings` returns it.
         describe : callable
             Describes some of the faces; called only in doubt.
         new : callable
@@ -99,16 +126,21 @@ class Follower:
                 self.ended.append(track)
         self.live = [track for track in self.live if time - track.time[-1] <= LONGEST_GAP]
         given: list[Track | None] = [None] * len(faces)
-        for t, f in self._matches(time, faces, describe):
+        for t, f in self._matches(time, faces, around, describe):
             given[f] = self.live[t]
         tracks = []
         for f, known in enumerate(given):
             track = Track(new()) if known is None else known
             if known is None:
                 self.live.append(track)
-            track.add(number, time, faces.box[f], float(faces.score[f]))
+            track.add(number, time, faces.box[f], float(faces.score[f]), around[f])
             tracks.append(track)
         return tracks
+
+    def expected(self, time: float, believed: bool = False) -> NDArray[np.float64]:
+        """Return the boxes that faces are expected in at a time; of believed tracks, or of all."""
+        tracks = [track for track in self.live if not believed or self._believed(track)]
+        return np.array([track.expected(time) for track in tracks]).reshape(-1, 4)
 
     def finish(self) -> list[Track]:
         """End the shot: return its tracks, in order of their first face, without false faces."""
@@ -119,9 +151,12 @@ class Follower:
     def _believed(self, track: Track) -> bool:
         if self.looks < FEWEST_FACES:
             return max(track.score) >= VERY_SURE_SCORE
-        return len(track) >= FEWEST_FACES and max(track.score) >= SURE_SCORE
+        evidence = sum(max(0.0, score - DOUBTFUL_SCORE) for score in track.score)
+        return len(track) >= FEWEST_FACES and evidence >= EVIDENCE
 
-    def _matches(self, time: float, faces: Faces, describe: Describe) -> list[tuple[int, int]]:
+    def _matches(
+        self, time: float, faces: Faces, around: NDArray[np.float32], describe: Describe
+    ) -> list[tuple[int, int]]:
         """Assign faces to tracks so that together they fit best."""
         if not self.live or not len(faces):
             return []
@@ -134,30 +169,63 @@ class Follower:
         possible |= _jumps(expected, boxes) <= _REACH * (1 + gap[:, None])
         size = np.sqrt(boxes[:, 2] * boxes[:, 3])[None] / np.sqrt(last[:, 2] * last[:, 3])[:, None]
         possible &= (size > 0.4) & (size < 2.5)
+        around = np.array([track.around for track in self.live]) @ around.T
+        possible &= (overlap > _NEAR_OVERLAP) | (around >= _FAR_AROUND)  # nothing speaks for it
+        late = gap[:, None] > _SHORT_GAP
+        same = (around >= _SAME_AROUND) & ~late
+        elsewhere, other = (overlap < _JUMP_OVERLAP) & ~same, around < _OTHER_AROUND
+        jumps = possible & (elsewhere | other | late)
         rivals = np.maximum(possible.sum(axis=1)[:, None], possible.sum(axis=0)[None])
-        doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | (gap[:, None] > _SURE_GAP))
-        # A rival that overlaps far less is none, while both people are seen all the time.
-        clear = possible & _clear(overlap)
-        clear &= (gap[:, None] <= _SURE_GAP) & (overlap >= _OVERLAP)
+        doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | jumps)
+        # A rival that overlaps far less, or is surrounded by something else, is none, while both
+        # people are seen all the time.
+        clear = (overlap >= _OVERLAP) & _clear(overlap)
+        clear |= same & _clear(np.where(possible, overlap + np.maximum(around, 0), 0))
+        clear &= possible & ~jumps
         # Who is clear is settled: in a crowd nobody asks about each of their neighbours.
         settled = clear.any(axis=1, keepdims=True) | clear.any(axis=0, keepdims=True)
         possible &= clear | ~settled
         doubtful &= possible & ~clear
-        likeness = self._likeness(doubtful, describe)
-        possible &= ~(doubtful & (likeness < ALIKE))
+        need = np.where(jumps, _MUCH_ALIKE, ALIKE)
+        need[elsewhere & other] = _VERY_ALIKE
+        likeness = self._likeness(doubtful, need, describe)
+        possible &= ~(doubtful & (likeness < need))
         cost = np.where(doubtful, 1 - (overlap + likeness) / 2, 1 - overlap)
         cost[~possible] = 10.0
         rows, columns = linear_sum_assignment(cost)
         return [(t, f) for t, f in zip(rows, columns, strict=True) if possible[t, f]]
 
-    def _likeness(self, doubtful: NDArray[np.bool_], describe: Describe) -> NDArray[np.float64]:
+    def _likeness(
+        self, doubtful: NDArray[np.bool_], need: NDArray[np.float64], describe: Describe
+    ) -> NDArray[np.float64]:
         """Compare the doubtful pairs of tracks and faces by their features."""
         likeness = np.zeros(doubtful.shape)
         asked = np.flatnonzero(doubtful.any(axis=0)).tolist()
         known = dict(zip(asked, describe(asked), strict=True)) if asked else {}
         for t, f in np.argwhere(doubtful).tolist():
             likeness[t, f] = cosine(self._reference(self.live[t]), known[f])
+            if ALIKE <= likeness[t, f] < need[t, f]:  # turned since then: is it as a moment ago?
+                likeness[t, f] = max(likeness[t, f], cosine(self._last(self.live[t]), known[f]))
         return likeness
+
+
+def surroundings(image: Image, box: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return what is around each face, small and grey, so that a product tells how alike two are.
+
+    A face that moves takes its hair and collar along; somebody else has others.
+    """
+    found = [np.empty((0, _AROUND_SIDE**2), np.float32)]
+    for x, y, w, h in np.asarray(box, np.float64).tolist():
+        scale = _AROUND_SIDE / (_AROUND * max(w, h, 1.0))
+        left = _AROUND_SIDE / 2 - scale * (x + w / 2)
+        top = _AROUND_SIDE / 2 - scale * (y + h / 2)
+        matrix = np.array([[scale, 0, left], [0, scale, top]])
+        side = (_AROUND_SIDE, _AROUND_SIDE)
+        small = cv2.warpAffine(image, matrix, side, flags=cv2.INTER_AREA)
+        grey = cv2.cvtColor(small, cv2.COLOR_BGR2GRAY).astype(np.float32).ravel()
+        grey -= grey.mean()
+        found.append(grey[None] / np.sqrt(float(grey @ grey) + 4.0 * len(grey)))
+    return np.concatenate(found)
 
 
 def ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
+import cv2
 import numpy as np
 from av.error import FFmpegError, InvalidDataError
 from av.video.reformatter import Interpolation, VideoReformatter
@@ -24,6 +25,21 @@ _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
 _UNSPECIFIED = 2  # of colour spaces, as in H.273
 _LONGEST_SHOWN = 86_400.0  # seconds of one picture; a header that says more is damaged
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
+
+
+def shrunk(image: Image, size: tuple[int, int]) -> Image:
+    """Return a picture in a smaller size (width, height).
+
+    It is averaged over whole pixels first: OpenCV's average over parts of pixels takes ten times
+    as long.
+    """
+    height, width = image.shape[:2]
+    factor = min(width // max(size[0], 1), height // max(size[1], 1))
+    if factor > 1:
+        whole = image[: height // factor * factor, : width // factor * factor]
+        half = (width // factor, height // factor)
+        image = np.asarray(cv2.resize(whole, half, interpolation=cv2.INTER_AREA), np.uint8)
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -46,15 +62,17 @@ class Frame:
     _picture: av.VideoFrame
     _video: Video
 
-    def image(self, width: int | None = None) -> Image:
-        """Return the picture as BGR, upright and with square pixels; not wider than ``width``."""
-        shown = self._video.size
-        scale = min(1.0, width / shown[0]) if width else 1.0
-        size = [max(1, round(scale * side)) for side in shown]
-        turns = self._video.turns
+    def image(self) -> Image:
+        """Return the picture as BGR, upright and with square pixels."""
+        size, turns = list(self._video.size), self._video.turns
         if turns % 2:
             size.reverse()
-        return np.ascontiguousarray(np.rot90(self._video.as_bgr(self._picture, size), turns))
+        image = self._video.scaled(self._picture, size, "bgr24")
+        return np.ascontiguousarray(np.rot90(image, turns))
+
+    def planes(self, size: tuple[int, int]) -> NDArray[np.uint8]:
+        """Return luma and both chroma planes of the picture as stored, in a small size."""
+        return self._video.scaled(self._picture, size, "yuv444p")
 
 
 @dataclass
@@ -86,7 +104,7 @@ class Video:
     mended: bool = False
     _container: Any = field(default=None, repr=False)
     _stream: Any = field(default=None, repr=False)
-    _scalers: dict[tuple[int, int], VideoReformatter] = field(default_factory=dict, repr=False)
+    _scalers: dict[tuple[int, int, str], VideoReformatter] = field(default_factory=dict, repr=False)
 
     def __enter__(self) -> Video:
         return self
@@ -161,18 +179,18 @@ class Video:
             last = time
             yield time, picture
 
-    def as_bgr(self, picture: av.VideoFrame, size: list[int]) -> Image:
-        """Return a decoded picture in colours and size as asked for, not yet turned."""
+    def scaled(self, picture: av.VideoFrame, size: Sequence[int], kind: str) -> NDArray[np.uint8]:
+        """Return a decoded picture in a size and of a kind of pixels, not yet turned."""
         width, height = size
         # A scaler kept for its size, on one thread: making one takes longer than scaling.
-        scaler = self._scalers.setdefault((width, height), VideoReformatter())
+        scaler = self._scalers.setdefault((width, height, kind), VideoReformatter())
         way = Interpolation.AREA if 2 * width < picture.width else Interpolation.BILINEAR
-        how = (width, height, "bgr24")
+        how = (width, height, kind)
         try:
             try:
                 small = scaler.reformat(picture, *how, interpolation=way, threads=1)
             except FFmpegError:
-                # Colours of a kind that FFmpeg does not turn into BGR (ICtCp, YCgCo, or damage): as
+                # Colours of a kind that FFmpeg does not convert (ICtCp, YCgCo, or damage): as
                 # if nothing were said of them they are a little off, and faces are faces.
                 picture.colorspace = _UNSPECIFIED
                 small = scaler.reformat(picture, *how, interpolation=way, threads=1)

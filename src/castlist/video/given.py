@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from castlist.errors import InputError
 from castlist.io.given import GivenTracks
 from castlist.video.describe import Describer
-from castlist.video.detect import Detector, Faces
+from castlist.video.detect import WEAK, Detector, Faces
 from castlist.video.follow import Track, ious
 from castlist.video.frames import Image, Video
 from castlist.video.looks import Look, Place
@@ -143,6 +143,7 @@ def located(image: Image, box: NDArray[np.float32], detector: Detector) -> Faces
     matrix = np.array([[scale, 0, -scale * corner[0]], [0, scale, -scale * corner[1]]])
     around = cv2.warpAffine(image, matrix, (_SIDE, _SIDE), flags=cv2.INTER_LINEAR)
     found = detector.detect(np.asarray(around, np.uint8))
+    found = found[found.score >= WEAK]
     there = found.box / scale + np.concatenate([corner, [0, 0]])
     middle = there[:, :2] + there[:, 2:] / 2
     inside = ((middle > box[:2]) & (middle < box[:2] + box[2:])).all(axis=1)

@@ -20,7 +20,7 @@ from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 from castlist.video.degrade import degrade, draw_look
 from castlist.video.describe import Describer
-from castlist.video.detect import Detector, Faces
+from castlist.video.detect import WEAK, Detector, Faces
 from castlist.video.frames import Image
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
@@ -228,6 +228,7 @@ def face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
     """Return a picture and the face it is of, if any: in the middle, and large."""
     picture = read_picture(path)
     faces = detector.detect(picture)
+    faces = faces[faces.score >= WEAK]
     if len(faces) > 1:
         height, width = picture.shape[:2]
         middle = faces.box[:, :2] + faces.box[:, 2:] / 2 - np.array([width, height]) / 2

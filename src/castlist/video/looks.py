@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from castlist.video.frames import Image, Video
-from castlist.video.shots import CUT_WIDTH, ShotSplitter
+import numpy as np
+
+from castlist.video.frames import Frame, Image, Video
+from castlist.video.shots import (
+    GRID,
+    LATEST_DISSOLVE,
+    CutFinder,
+    DissolveFinder,
+    Signature,
+    signature,
+)
 
 _AHEAD = 6  # pictures decoded before they are needed
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a video a shot begins, in time and in counts: enough to go on from."""
+    """Where in a video a shot begins with a cut, in time and in counts: enough to go on from."""
 
     time: float = 0.0
     number: int = 0
@@ -26,34 +36,87 @@ class Place:
 
 @dataclass(frozen=True)
 class Look:
-    """A picture in which faces are looked for; without one, only when the video ends."""
+    """A picture in which faces are looked for; without one, only when the video ends.
+
+    ``cut`` says that a shot begins here with a cut: nothing before it matters any more.
+    """
 
     shot: int
     number: int
     time: float
     image: Image | None
     seek: bool = True
+    cut: bool = False
 
 
 def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Iterator[Look]:
-    """Yield the pictures in which faces are looked for: so many a second, and some besides."""
+    """Yield the pictures in which faces are looked for: so many per second, and some besides."""
 
     def work(put: Callable[[Look], None]) -> None:
-        splitter, shot, due = ShotSplitter(), start.shot - 1, 0.0
+        def look(shot: int, frame: Frame, cut: bool) -> None:
+            put(Look(shot, frame.number, frame.time, frame.image(), not video.mended, cut))
+
+        sampler = _Sampler(rate, start.shot, also, look)
         number, end = start.number, start.time
         for frame in video.frames(start.time, start.number, start.seek):
-            time, number, end = frame.time, frame.number, frame.time + frame.duration
-            if splitter.begins_at(time, frame.image(CUT_WIDTH)):
-                shot, due = shot + 1, time
-            if time >= due - 1e-6 or number in also:
-                put(Look(shot, number, time, frame.image(), not video.mended))
-            if time >= due - 1e-6:
-                due += 1 / rate
-                if due <= time:  # frames are rarer than looks
-                    due = time + 1e-6
-        put(Look(shot, number, end, None))
+            number, end = frame.number, frame.time + frame.duration
+            sampler.add(frame)
+        sampler.finish()
+        put(Look(sampler.shot, number, end, None))
 
     return _from_thread(work)
+
+
+class _Sampler:
+    """Chooses the pictures to look at, as soon as it is known which shot they belong to."""
+
+    def __init__(
+        self, rate: float, shot: int, also: Collection[int],
+        look: Callable[[int, Frame, bool], None],
+    ) -> None:  # fmt: skip
+        self.shot = shot - 1
+        self._rate, self._also, self._look = rate, also, look
+        self._due = 0.0
+        self._cuts, self._dissolves = CutFinder(), DissolveFinder()
+        self._undecided: deque[tuple[Frame, Signature]] = deque()  # a cut, or not?
+        self._held: deque[tuple[int, Frame, bool]] = deque()  # before a dissolve, or after it?
+
+    def add(self, frame: Frame) -> None:
+        """Take the next frame."""
+        picture = signature(frame.planes(GRID))
+        self._undecided.append((frame, picture))
+        for begins in self._cuts.add(frame.time, picture):
+            self._decided(begins)
+
+    def finish(self) -> None:
+        """Give what is left: there are no more frames."""
+        for begins in self._cuts.finish():
+            self._decided(begins)
+        self._release(np.inf)
+
+    def _decided(self, begins: bool) -> None:
+        frame, picture = self._undecided.popleft()
+        time = frame.time
+        if begins:
+            self._release(np.inf)
+            self.shot, self._due, self._dissolves = self.shot + 1, time, DissolveFinder()
+        middle = self._dissolves.add(time, picture)
+        if middle is not None:
+            self.shot += 1
+            self._held = deque(
+                (shot + (one.time >= middle), one, cut) for shot, one, cut in self._held
+            )
+        if time >= self._due - 1e-6 or frame.number in self._also:
+            self._held.append((self.shot, frame, begins))
+        if time >= self._due - 1e-6:
+            self._due += 1 / self._rate
+            if self._due <= time:  # frames are rarer than looks
+                self._due = time + 1e-6
+        self._release(time - LATEST_DISSOLVE)
+
+    def _release(self, before: float) -> None:
+        while self._held and self._held[0][1].time < before:
+            self._look(*self._held.popleft())
 
 
 def _from_thread(work: Callable[[Callable[[Look], None]], None]) -> Iterator[Look]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from castlist.errors import CastlistError
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
-from castlist.video.frames import Image
+from castlist.video.frames import Image, shrunk
 
 COVERS = "covers.json"
 PICTURES = 3  # of a track, at most
@@ -82,8 +82,7 @@ def frame_view(image: Image) -> bytes:
     height, width = image.shape[:2]
     scale = min(1.0, _FRAME_WIDTH / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return as_jpeg(np.asarray(small, np.uint8), _FRAME_QUALITY)
+    return as_jpeg(shrunk(image, size), _FRAME_QUALITY)
 
 
 def share_of(image: Image, box: NDArray[np.floating]) -> tuple[float, float, float, float]:

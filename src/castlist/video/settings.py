@@ -14,15 +14,22 @@ class WatchSettings:
     Attributes
     ----------
     sample_rate : float
-        Pictures a second in which faces are looked for.
+        Pictures per second in which faces are looked for.
     min_face : int
         Width of the smallest face, in pixels of the video.
+    min_score : float
+        The least score of a face, 0 to 1.
+    look_width : int, optional
+        Width that pictures are scaled down to, to look for faces; it depends on the video if not
+        given.
     faces_a_track : int
         Faces of a track that are described, at most.
     """
 
     sample_rate: float = 5.0
-    min_face: int = 20
+    min_face: int = 15
+    min_score: float = 0.6
+    look_width: int | None = None
     faces_a_track: int = 5
 
 

@@ -13,13 +13,25 @@ from numpy.typing import NDArray
 from castlist.video.align import picture, quality
 from castlist.video.cover import presentable
 from castlist.video.describe import Describer
-from castlist.video.detect import Detector, Faces
-from castlist.video.follow import ALIKE, FEWEST_FACES, Follower, Track, cosine
+from castlist.video.detect import LOOK_WIDTH, WEAK, Detector, Faces, confirmed, wide_width
+from castlist.video.follow import (
+    ALIKE,
+    FEWEST_FACES,
+    Follower,
+    Track,
+    cosine,
+    ious,
+    surroundings,
+)
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
 from castlist.video.looks import Look, Place, sampled
 from castlist.video.pictures import PICTURES, Cover, Picture, as_jpeg, frame_view, share_of
 from castlist.video.settings import WatchSettings
+
+_CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak faces
+_THERE = 0.3  # overlap (IoU) of a face that is where one is expected
+_EASY_FACE = 24.0  # pixels of the network: a smaller face is missed now and then
 
 
 @dataclass(frozen=True)
@@ -54,12 +66,16 @@ class DescribedTrack:
 
 @dataclass(frozen=True)
 class WatchedShot:
-    """The tracks of a shot, when it ends, and where the next one begins; None after the last."""
+    """The tracks of a shot, when it ends, and where the next one begins; None after the last.
+
+    ``cut`` says whether it ends with a cut, or with the video: only there work is taken up again.
+    """
 
     tracks: list[DescribedTrack]
     next: Place | None
     end: float
     looks: int
+    cut: bool = True
 
 
 def watch(
@@ -93,7 +109,7 @@ def watch(
         if shot is None or look.shot != shot.number:
             if shot is not None:
                 place = Place(look.time, look.number, look.shot, look.seek)
-                yield WatchedShot(shot.finish(end), place, end, shot.looks)
+                yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
             shot = new_shot(look.shot)
         shot.times.append(look.time)
         shot.look(look)
@@ -111,10 +127,11 @@ class Shot:
     ) -> None:
         self.number = number
         self.times: list[float] = []
+        self._closely_at = -np.inf  # when small and weak faces are looked for again
         self.detector = detector
         self.describer = describer
         self.settings = settings
-        self.follower = Follower(self._reference)
+        self.follower = Follower(self._reference, self._last)
         self._viewed: tuple[Image, bytes] | None = None
 
     @property
@@ -125,18 +142,46 @@ class Shot:
     def look(self, look: Look) -> None:
         """Find the faces of a picture and give them to tracks."""
         assert look.image is not None
-        image, faces = look.image, self.detector.detect(look.image)
+        image = look.image
+        closely = look.time >= self._closely_at
+        if closely:
+            self._closely_at = look.time + _CLOSELY_EVERY
+        faces = self._found(image, look.time, closely)
         middle = faces.box[:, :2] + faces.box[:, 2:] / 2
         inside = ((middle > 0) & (middle < [image.shape[1], image.shape[0]])).all(axis=1)
-        faces = faces[inside & (faces.box[:, 2] >= self.settings.min_face)]
+        # A face that is large enough in its track may be a little smaller in one picture.
+        faces = faces[inside & (faces.box[:, 2] >= 0.8 * self.settings.min_face)]
+        followed = _there(self.follower.expected(look.time), faces)
+        faces = faces[closely | followed | (faces.score >= WEAK)]
+        known = _there(self.follower.expected(look.time, believed=True), faces)
+        faces = confirmed(image, faces, self.detector, known)
+        faces = faces[faces.score >= self.settings.min_score]
 
         def describe(some: list[int]) -> NDArray[np.float32]:
             crops = [self.describer.crop(image, faces.box[f], faces.landmarks[f]) for f in some]
             return self.describer.describe(crops)
 
-        tracks = self.follower.add(look.number, look.time, faces, describe, self.new_gallery)
+        around = surroundings(image, faces.box)
+        tracks = self.follower.add(
+            look.number, look.time, faces, around, describe, self.new_gallery
+        )
         for face, track in enumerate(tracks):
             self.keep(image, faces, face, track)
+
+    def _found(self, image: Image, time: float, closely: bool) -> Faces:
+        """Find what may be faces in a picture: in a larger one, or where small faces were."""
+        longest = max(image.shape[:2])
+        wide = self.settings.look_width or wide_width(longest)
+        if closely or self.settings.look_width:
+            return self.detector.detect(image, wide)
+        faces = self.detector.detect(image)
+        if wide > LOOK_WIDTH:
+            boxes = self.follower.expected(time)
+            small = boxes[:, 2] * LOOK_WIDTH / longest < _EASY_FACE
+            gone = ~(ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=1)
+            for box in boxes[small & gone]:
+                faces = faces.joined(self.detector.closer(image, box))
+        return faces
 
     def new_gallery(self) -> Gallery:
         """Begin the gallery of a track."""
@@ -146,22 +191,27 @@ class Shot:
         """Keep a track's last face to be described or shown, if it is among its best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
         worth = float(faces.score[face]) * quality(image, box, landmarks)
+        track.crop = self.describer.crop(image, box, landmarks)
         now = track.time[-1]
         if not track.gallery.would_take(now, worth, worth):  # no face is a better cover than that
             return
         shown = picture(image, box)
         good = worth * presentable(image, box, landmarks, shown)
         if track.gallery.would_take(now, worth, good):
-            crop = self.describer.crop(image, box, landmarks)
             cover = Cover(good, now, share_of(image, box))
             seen = Picture(as_jpeg(shown), self._view(image), cover)
-            track.gallery.add(Portrait(len(track) - 1, now, worth, crop, seen))
+            track.gallery.add(Portrait(len(track) - 1, now, worth, track.crop, seen))
 
     def _view(self, image: Image) -> bytes:
         """Return a frame as people are shown it; made once for all of its faces."""
         if self._viewed is None or self._viewed[0] is not image:
             self._viewed = image, frame_view(image)
         return self._viewed[1]
+
+    def _last(self, track: Track) -> NDArray[np.float32]:
+        """Describe a track's last face."""
+        assert track.crop is not None
+        return np.asarray(self.describer.describe([track.crop])[0])
 
     def _reference(self, track: Track) -> NDArray[np.float32]:
         """Describe a track's best face so far; once, for it is only asked in doubt."""
@@ -172,7 +222,11 @@ class Shot:
 
     def ended(self) -> list[Track]:
         """Return the shot's tracks, in order of their first face."""
-        return self.follower.finish()
+        smallest = self.settings.min_face
+        return [
+            track for track in self.follower.finish()
+            if np.median([box[2] for box in track.box]) >= smallest
+        ]  # fmt: skip
 
     def breaks(self, features: NDArray[np.float32]) -> list[int]:
         """Find where one described face of a track is nothing like the one before it."""
@@ -226,3 +280,8 @@ class Shot:
                 )
             )
         return parts
+
+
+def _there(boxes: NDArray[np.float64], faces: Faces) -> NDArray[np.bool_]:
+    """Return which faces are in one of some boxes."""
+    return np.asarray((ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=0))

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
 from castlist.video.detect import Faces
-from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious
+from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious, surroundings
 from castlist.video.gallery import Gallery
 
 SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
@@ -159,3 +160,59 @@ def test_ious_by_hand():
     a = np.array([[0.0, 0, 10, 10]])
     b = np.array([[5.0, 0, 10, 10], [0, 0, 10, 10], [20, 20, 5, 5], [2, 2, 5, 5]])
     np.testing.assert_allclose(ious(a, b), [[50 / 150, 1, 0, 0.25]])
+
+
+def test_a_jump_into_other_surroundings_ends_a_track_unless_the_face_is_very_much_alike():
+    like = np.array([0.6, 0.8, 0], np.float32)  # a cosine of 0.6 to Ann: much alike, not very
+    for who, n in ((like, 2), (ANN, 1)):
+        stage = Stage()
+        for _ in range(4):
+            stage.look((ANN, 100))
+        for _ in range(4):
+            stage.look((who, 140), around={0: OTHER})
+        assert len(stage.follower.finish()) == n
+
+
+def test_in_the_same_place_but_other_surroundings_the_describer_is_asked():
+    stage = Stage()
+    for _ in range(4):
+        stage.look((ANN, 100))
+    assert stage.asked == 0
+    for _ in range(4):
+        stage.look((BOB, 100), around={0: OTHER})
+    assert stage.asked > 0
+    assert stage.tracks() == [(ANN.tolist(), 4), (BOB.tolist(), 4)]
+
+
+def test_the_same_surroundings_need_no_describer_when_a_face_moves_fast():
+    stage = Stage()
+    for i in range(5):
+        stage.look((ANN, 100 + 45 * (i % 2)))
+    assert stage.tracks() == [(ANN.tolist(), 5)]
+    assert stage.asked == 0
+
+
+def test_evidence_adds_up():
+    for score, looks, believed in ((0.85, 2, 1), (0.75, 2, 0), (0.7, 6, 1), (0.63, 20, 0)):
+        stage = Stage()
+        for _ in range(looks):
+            stage.look((ANN, 100), score=score)
+        assert len(stage.tracks()) == believed, (score, looks)
+
+
+def test_surroundings_of_a_face_that_moved_are_the_same_and_anothers_are_not():
+    rng = np.random.default_rng(0)
+    image = np.full((120, 200, 3), 90, np.uint8)
+    ann, bob = rng.integers(0, 255, (2, 40, 40, 3)).astype(np.uint8).repeat(1, axis=1)
+    ann, bob = (
+        cv2.resize(one[::8, ::8], (40, 40), interpolation=cv2.INTER_CUBIC) for one in (ann, bob)
+    )
+    image[20:60, 20:60], image[60:100, 120:160] = ann, bob
+    moved = np.full((120, 200, 3), 90, np.uint8)
+    moved[30:70, 50:90] = ann
+    box = np.array([[30, 30, 20, 20], [130, 70, 20, 20]], np.float32)
+    here = surroundings(image, box)
+    there = surroundings(moved, np.array([[60, 40, 20, 20]], np.float32))
+    assert here.shape == (2, 400)
+    assert (here @ there.T)[0, 0] > 0.9 > 0.4 > (here @ there.T)[1, 0]
+    assert surroundings(image, np.empty((0, 4))).shape == (0, 400)

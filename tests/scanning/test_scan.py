@@ -151,7 +151,7 @@ def test_people_who_dissolve_into_each_other_are_two_tracks(clips, weights, tmp_
            for k, (a, b) in enumerate(zip(first[50:], second[:25], strict=True))]  # fmt: skip
     path = write_video(tmp_path / "dissolve.mp4", first[:50] + mix + second[25:])
     found = scan(path)
-    assert found.run["counts"]["shots"] == 1
+    assert found.run["counts"]["shots"] == 2
     assert len(found.cast.tracks) == len(found.cast.characters) == 2
     first, second = found.cast.tracks.offsets[1] - 1, found.cast.tracks.offsets[1]
     assert 2 <= found.cast.tracks.time[first] < found.cast.tracks.time[second] <= 3.2

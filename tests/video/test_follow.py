@@ -216,3 +216,11 @@ def test_surroundings_of_a_face_that_moved_are_the_same_and_anothers_are_not():
     assert here.shape == (2, 400)
     assert (here @ there.T)[0, 0] > 0.9 > 0.4 > (here @ there.T)[1, 0]
     assert surroundings(image, np.empty((0, 4))).shape == (0, 400)
+
+
+def test_at_a_low_sample_rate_a_face_that_was_not_missed_needs_no_describer():
+    stage = Stage()
+    for _ in range(4):
+        stage.look((ANN, 100), step=0.4)
+    assert stage.tracks() == [(ANN.tolist(), 4)]
+    assert stage.asked == 0

@@ -38,7 +38,9 @@ _JUMP_OVERLAP, _OTHER_AROUND, _SAME_AROUND = 0.25, 0.4, 0.6
 _NEAR_OVERLAP, _FAR_AROUND = 0.1, 0.3  # less of both is somebody else
 _MUCH_ALIKE, _VERY_ALIKE = 0.5, 0.65
 _AROUND, _AROUND_SIDE = 2.0, 20  # sides of a face that are around it, and pixels they become
-_SHORT_GAP = 0.3  # seconds: after a longer gap a face must be much alike, too
+# Seconds: after a longer gap a face must be much alike, too; after one between both, if it was
+# missed in a picture that was looked at.
+_SHORT_GAP, _LONG_GAP = 0.3, 0.5
 
 Describe = Callable[[list[int]], NDArray[np.float32]]
 
@@ -98,6 +100,7 @@ class Follower:
         self.live: list[Track] = []
         self.ended: list[Track] = []
         self.looks = 0
+        self._before = 0.0  # when the last picture was looked at
 
     def add(
         self, number: int, time: float, faces: Faces, around: NDArray[np.float32],
@@ -135,6 +138,7 @@ class Follower:
                 self.live.append(track)
             track.add(number, time, faces.box[f], float(faces.score[f]), around[f])
             tracks.append(track)
+        self._before = time
         return tracks
 
     def expected(self, time: float, believed: bool = False) -> NDArray[np.float64]:
@@ -171,7 +175,8 @@ class Follower:
         possible &= (size > 0.4) & (size < 2.5)
         around = np.array([track.around for track in self.live]) @ around.T
         possible &= (overlap > _NEAR_OVERLAP) | (around >= _FAR_AROUND)  # nothing speaks for it
-        late = gap[:, None] > _SHORT_GAP
+        missed = gap > 1.5 * (time - self._before)
+        late = ((gap > _LONG_GAP) | ((gap > _SHORT_GAP) & missed))[:, None]
         same = (around >= _SAME_AROUND) & ~late
         elsewhere, other = (overlap < _JUMP_OVERLAP) & ~same, around < _OTHER_AROUND
         jumps = possible & (elsewhere | other | late)

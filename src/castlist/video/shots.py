@@ -139,11 +139,8 @@ class CutFinder:
             if begins:
                 self._start = times[j]
             # A picture farther back than this is never compared again.
-            keep = (
-                j
-                if begins
-                else min(max(0, j - _GROUP), int(np.searchsorted(times, times[j] - 2 * _BESIDE)))
-            )
+            past = int(np.searchsorted(times, times[j] - 2 * _BESIDE))
+            keep = j if begins else min(max(0, j - _GROUP), past)
             del times[:keep], self._signatures[:keep], self._steps[:keep]
             self._undecided = j - keep + 1
             yield begins
@@ -172,9 +169,8 @@ class CutFinder:
                 beside = np.ones(end - first, bool)
                 beside[0] = False  # of the picture before all these
                 beside[j - blended - first : j + 1 - first] = False
-                if _is_sharp(
-                    change, np.asarray(self._steps[first:end]), beside, j - first, blended
-                ):
+                steps = np.asarray(self._steps[first:end])
+                if _is_sharp(change, steps, beside, j - first, blended):
                     return True
         return False
 

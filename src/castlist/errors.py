@@ -11,6 +11,27 @@ class InputError(CastlistError, ValueError):
     """What was given is not usable: a file, an array or a setting."""
 
 
+class NumberError(InputError):
+    """A number of clusters that links do not allow.
+
+    Attributes
+    ----------
+    asked : int
+        The number.
+    possible : int
+        The nearest number that the links allow.
+    """
+
+    def __init__(self, asked: int, possible: int) -> None:
+        self.asked, self.possible = asked, possible
+        fewer = asked < possible
+        super().__init__(
+            f"cannot make {counted(asked, 'cluster')}: "
+            + (f"cannot-links keep {possible} apart" if fewer else f"must-links leave {possible}")
+            + f"; ask for {possible} or {'more' if fewer else 'fewer'}, or take links back"
+        )
+
+
 class CollapseWarning(UserWarning):
     """Training is heading for the paper's degenerate solution: one point, radius 0 (sec. 4)."""
 

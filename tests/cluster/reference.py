@@ -30,3 +30,29 @@ def greedy_complete_linkage(points, threshold, must_link=(), cannot_link=()):
     for label, members in enumerate(sorted(clusters.values(), key=min)):
         labels[list(members)] = label
     return labels
+
+
+def greedy_to_number(points, n_clusters, must_link=(), cannot_link=(), avoid_link=()):
+    """Return the clusters, sets of rows, once there are so many or nothing more can be merged.
+
+    The nearest two are merged: of those with no avoid-link between them while there are some.
+    """
+    groups = greedy_complete_linkage(points, -1.0, must_link)
+    clusters = [set(np.flatnonzero(groups == k).tolist()) for k in range(max(groups) + 1)]
+    distance = np.square(points[:, None] - points[None]).sum(-1)
+
+    def between(a, b, pairs):
+        return any((i in a and j in b) or (i in b and j in a) for i, j in pairs)
+
+    while len(clusters) > n_clusters:
+        possible = [
+            (between(a, b, avoid_link), max(distance[i, j] for i in a for j in b), x, y)
+            for x, a in enumerate(clusters)
+            for y, b in enumerate(clusters)
+            if x < y and not between(a, b, cannot_link)
+        ]
+        if not possible:
+            break
+        *_, x, y = min(possible)
+        clusters[x] |= clusters.pop(y)
+    return sorted(clusters, key=min)

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 
 from castlist import InputError, complete_linkage
 from castlist.cluster.links import by_first_appearance
-from tests.cluster.reference import greedy_complete_linkage
+from tests.cluster.reference import greedy_complete_linkage, greedy_to_number
 
 
 def scipy_labels(points, threshold):
@@ -98,6 +98,64 @@ def test_links_as_the_greedy_loop_makes_them(data):
     assert all(result.labels[i] != result.labels[j] for i, j in cannot)
     assert (np.diff(result.merges[:, 2]) >= 0).all()
     np.testing.assert_array_equal(result.cut_to(result.n_clusters), result.labels)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_number_gives_avoid_links_up_and_no_others(data):
+    n = data.draw(st.integers(1, 12), "n")
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
+    points = rng.normal(size=(n, 2))
+    row = st.integers(0, n - 1)
+    pair = st.tuples(row, row).filter(lambda p: p[0] != p[1])
+    some, many = ((st.lists(pair, max_size=k) if n > 1 else st.just([])) for k in (4, 30))
+    must, avoid = data.draw(some, "must"), data.draw(many, "avoid")
+    groups = greedy_complete_linkage(points, -1.0, must)
+    cannot = [(i, j) for i, j in data.draw(some, "cannot") if groups[i] != groups[j]]
+    links = {"must_link": must, "cannot_link": cannot, "avoid_link": avoid}
+    wanted = data.draw(st.integers(1, n), "wanted")
+    expected = greedy_to_number(points, wanted, **links)
+    if len(expected) != wanted:
+        says = f"cannot-links keep {len(expected)} apart; ask for {len(expected)} or more"
+        if wanted > len(expected):
+            says = f"must-links leave {len(expected)}; ask for {len(expected)} or fewer"
+        with pytest.raises(InputError, match=f"cannot make {wanted} clusters?: {says}"):
+            complete_linkage(points, n_clusters=wanted, **links)
+        return
+    result = complete_linkage(points, n_clusters=wanted, **links)
+    assert result.n_clusters == wanted
+    labels = result.labels
+    assert [set(np.flatnonzero(labels == k).tolist()) for k in range(wanted)] == expected
+    together = {
+        (min(i, j), max(i, j))
+        for i, j in avoid
+        if labels[i] == labels[j] and groups[i] != groups[j]  # who must be one was not given up
+    }
+    assert list(map(tuple, result.given_up.tolist())) == sorted(together)
+    np.testing.assert_array_equal(result.cut_to(wanted), labels)
+    # With a threshold, or as far as it goes, an avoid-link is a cannot-link.
+    strict = {
+        "must_link": must,
+        "cannot_link": cannot + [p for p in avoid if groups[p[0]] != groups[p[1]]],
+    }
+    for tau in (None, 1.0):
+        kept = complete_linkage(points, tau, **links)
+        np.testing.assert_array_equal(kept.merges, complete_linkage(points, tau, **strict).merges)
+        assert len(kept.given_up) == 0
+    if len(together):  # a height does not say where links are given up
+        np.testing.assert_array_equal(result.cut(np.inf), complete_linkage(points, **strict).labels)
+        np.testing.assert_array_equal(result.cut(1.0), kept.labels)
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(0)
+    points, pairs = rng.normal(size=(60, 3)), rng.integers(0, 60, (300, 2))
+    links = {"avoid_link": pairs[pairs[:, 0] != pairs[:, 1]], "must_link": [(0, 1), (2, 50)]}
+    expected = complete_linkage(points, n_clusters=3, **links)
+    assert len(expected.given_up)
+    monkeypatch.setattr("castlist.cluster.linkage._BLOCK", 130)  # two rows
+    found = complete_linkage(points, n_clusters=3, **links)
+    np.testing.assert_array_equal(found.merges, expected.merges)
 
 
 @given(
@@ -199,7 +257,7 @@ def test_what_was_never_there_cannot_be_cut():
     with pytest.raises(InputError, match="ask for 2 to 3"):
         result.cut_to(1)
     apart = {"cannot_link": [(0, 1), (0, 2), (1, 2)]}
-    with pytest.raises(InputError, match="ask for 3 to 3"):
+    with pytest.raises(InputError, match="make 2 clusters: cannot-links keep 3 apart"):
         complete_linkage([[0.0], [1.0], [9.0]], n_clusters=2, **apart)
 
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 
 from castlist.cluster.chain import Merges, concatenate
 from castlist.cluster.clusters import Clusters, group_duplicates
 from castlist.cluster.crew import Crew
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
 from castlist.cluster.stages import merge_in_stages
-from castlist.errors import InputError
+from castlist.errors import InputError, NumberError
 from castlist.progress import Progress, silent
 
 #: A dendrogram with no threshold needs every distance; beyond this many bytes it is refused.
 DENSE_BYTES = 4 * 2**30
+_BLOCK = 2**24  # distances computed at once: 128 MiB
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,18 @@ class Linkage:
     merges : ndarray of float64, shape (n_merges, 4)
         The merges made, as rows of a SciPy linkage matrix: the two clusters (rows are 0 to
         n − 1, the i-th merge makes n + i), the height, the number of rows. Must-links come
-        first, at height 0; then heights never fall.
+        first, at height 0; then heights never fall. Merges that give avoid-links up come last,
+        and their heights begin anew.
     threshold : float
         No merge higher than this was made; infinite if there was no threshold.
+    given_up : ndarray of int, shape (m, 2)
+        Pairs of rows under an avoid-link that share a cluster all the same, smaller number first.
     """
 
     labels: NDArray[np.int64]
     merges: NDArray[np.float64]
     threshold: float
+    given_up: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     @property
     def n_clusters(self) -> int:
@@ -48,12 +53,13 @@ class Linkage:
         return len(self.labels) - len(self.merges)
 
     def cut(self, threshold: float) -> NDArray[np.int64]:
-        """Return the labels at a threshold not above the one clustered at."""
+        """Return the labels at a threshold not above the one clustered at; no link is given up."""
         if not threshold <= self.threshold:
             raise InputError(
                 f"clustered at threshold {self.threshold:g}; cannot cut above it, at {threshold:g}"
             )
-        count = int(np.searchsorted(self.merges[:, 2], threshold, side="right"))
+        heights = self.merges[: len(self.merges) - self._n_giving_up, 2]
+        count = int(np.searchsorted(heights, threshold, side="right"))
         return labels_after(self.merges, len(self.labels), max(count, self._n_must_link))
 
     def cut_to(self, n_clusters: int) -> NDArray[np.int64]:
@@ -73,9 +79,12 @@ class Linkage:
         merges[:, :2][single] = rows[merges[:, :2][single].astype(np.int64)]
         merges[:, :2] = np.sort(merges[:, :2], axis=1)
         labels = by_first_appearance(self.labels[np.argsort(rows)])
-        return Linkage(labels, merges, self.threshold, self._n_must_link)
+        given_up = np.sort(rows[self.given_up], axis=1)
+        given_up = given_up[np.lexsort(given_up.T[::-1])]
+        return replace(self, labels=labels, merges=merges, given_up=given_up)
 
     _n_must_link: int = 0
+    _n_giving_up: int = 0
 
 
 def complete_linkage(
@@ -85,6 +94,7 @@ def complete_linkage(
     n_clusters: int | None = None,
     must_link: ArrayLike | None = None,
     cannot_link: ArrayLike | None = None,
+    avoid_link: ArrayLike | None = None,
     progress: Progress = silent,
     crew: Crew | None = None,
 ) -> Linkage:
@@ -106,6 +116,10 @@ def complete_linkage(
     must_link, cannot_link : array-like of shape (m, 2), optional
         Pairs of row numbers. Must-linked rows are merged first, however far apart; rows under
         a cannot-link never share a cluster.
+    avoid_link : array-like of shape (m, 2), optional
+        Pairs of row numbers that share no cluster either, unless there would be more than
+        ``n_clusters``. Once nothing else can be merged, the nearest clusters are that no
+        cannot-link keeps apart; ``given_up`` says which pairs that puts together.
     progress : callable
         Told how far it is.
     crew : Crew, optional
@@ -115,7 +129,7 @@ def complete_linkage(
     Returns
     -------
     Linkage
-        ``labels``, ``merges`` and ways to cut elsewhere.
+        ``labels``, ``merges``, ``given_up`` and ways to cut elsewhere.
 
     Examples
     --------
@@ -123,6 +137,8 @@ def complete_linkage(
     array([0, 0, 1])
     >>> complete_linkage([[0.0], [1.0], [5.0]], threshold=4, cannot_link=[(0, 1)]).labels
     array([0, 1, 2])
+    >>> complete_linkage([[0.0], [1.0]], n_clusters=1, avoid_link=[(0, 1)]).given_up
+    array([[0, 1]])
     """
     points = check_points(X)
     if threshold is not None and n_clusters is not None:
@@ -130,22 +146,36 @@ def complete_linkage(
     if threshold is not None and not threshold >= 0:
         raise InputError(f"the threshold is a squared distance, 0 or more, not {threshold}")
     n = len(points)
-    links = resolve_links(n, must_link, cannot_link)
+    links = resolve_links(n, must_link, cannot_link, avoid_link)
     tau = np.inf if threshold is None else float(threshold)
     forced = _merges_of(links.group)
     if np.isinf(tau):
-        made = _merge_all(points, links)
+        made = _merge_all(points, links.group, links.kept_apart)
     else:
         made = _merge_within(points, tau, links, progress, crew)
-    kept, gone, height = concatenate([forced, made])
-    merges = number_merges(kept, gone, height, n)
-    result = Linkage(labels_after(merges, n, len(merges)), merges, tau, len(forced[0]))
+    merges = number_merges(*concatenate([forced, made]), n)
+    result = Linkage(labels_after(merges, n, len(merges)), merges, tau, _n_must_link=len(forced[0]))
     if n_clusters is None:
         return result
-    if n and not 1 <= n_clusters <= n:
+    if not min(n, 1) <= n_clusters <= n:
         raise InputError(f"cannot make {n_clusters} clusters of {n} rows")
-    labels = result.cut_to(n_clusters)
-    return Linkage(labels, merges[: n - n_clusters], tau, len(forced[0]))
+    if n_clusters > links.n_groups:
+        raise NumberError(n_clusters, links.n_groups)
+    if n_clusters >= result.n_clusters:
+        return replace(result, labels=result.cut_to(n_clusters), merges=merges[: n - n_clusters])
+    # Every two clusters that are left are kept apart, and so would be what they are merged into:
+    # from here on, avoid-links are given up.
+    apart = result.labels[_first_rows(links.group)[links.apart]]
+    past = _merge_all(points, result.labels, np.sort(apart, axis=1))
+    if n_clusters < (least := result.n_clusters - len(past[0])):
+        raise NumberError(n_clusters, least)
+    merges = number_merges(*concatenate([forced, made, past]), n)[: n - n_clusters]
+    labels = labels_after(merges, n, len(merges))
+    given_up = links.avoid[labels[links.avoid[:, 0]] == labels[links.avoid[:, 1]]]
+    return replace(
+        result, labels=labels, merges=merges, given_up=given_up,
+        _n_giving_up=result.n_clusters - n_clusters,
+    )  # fmt: skip
 
 
 def _merge_within(
@@ -154,14 +184,16 @@ def _merge_within(
     """Merge as far as τ goes; identical points first, which no pair needs to be held for."""
     group = by_first_appearance(group_duplicates(points, links.group, links.unlinked))
     clusters = Clusters.of(group)
-    apart = np.sort(group[np.unique(links.group, return_index=True)[1]][links.apart], axis=1)
+    apart = np.sort(group[_first_rows(links.group)][links.kept_apart], axis=1)
     more = merge_in_stages(points, clusters, tau, apart, progress, crew)
     alike = _merges_of(group, links.unlinked)
     return concatenate([alike, more])
 
 
-def _merge_all(points: NDArray[np.floating], links: Links) -> Merges:
-    """Make the whole dendrogram with SciPy: with no τ, no pair can be left out."""
+def _merge_all(
+    points: NDArray[np.floating], group: NDArray[np.int64], apart: NDArray[np.int64]
+) -> Merges:
+    """Make the whole dendrogram of groups with SciPy: with no τ, no pair can be left out."""
     n = len(points)
     size = n * (n - 1) // 2 * 8
     if size > DENSE_BYTES:
@@ -169,24 +201,17 @@ def _merge_all(points: NDArray[np.floating], links: Links) -> Merges:
             f"{n:,} rows with no threshold need {size / 2**30:.0f} GiB of distances; "
             "give a threshold, which needs only the pairs within it"
         )
-    groups = links.n_groups
+    first = _first_rows(group)
+    groups = len(first)
     if groups < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    first = np.unique(links.group, return_index=True)[1]
-    distances = pdist(points, "sqeuclidean")
-    if groups < n or len(links.apart):
-        square = squareform(distances)
-        if groups < n:
-            order = np.argsort(links.group, kind="stable")
-            starts = np.searchsorted(links.group[order], np.arange(groups))
-            square = np.maximum.reduceat(square[order], starts, axis=0)
-            square = np.maximum.reduceat(square[:, order], starts, axis=1)
-            np.fill_diagonal(square, 0)
-        # SciPy wants finite distances; merges at the largest float are dropped again below.
-        never = np.finfo(np.float64).max
-        square[links.apart[:, 0], links.apart[:, 1]] = never
-        square[links.apart[:, 1], links.apart[:, 0]] = never
-        distances = squareform(square, checks=False)
+    if groups < n:
+        distances = squareform(_farthest(points, group), checks=False)
+    else:
+        distances = pdist(points, "sqeuclidean")
+    # SciPy wants finite distances; merges at the largest float are dropped again below.
+    one, other = apart.T
+    distances[groups * one - one * (one + 1) // 2 + other - one - 1] = np.finfo(np.float64).max
     made = scipy_linkage(distances, "complete")
     made = made[made[:, 2] < np.finfo(np.float64).max]
     smallest = np.arange(groups + len(made))
@@ -196,9 +221,30 @@ def _merge_all(points: NDArray[np.floating], links: Links) -> Merges:
     return first[ends[:, 0]], first[ends[:, 1]], made[:, 2]
 
 
+def _farthest(points: NDArray[np.floating], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the largest squared distance of every two groups, and 0 of a group and itself."""
+    order = np.argsort(group, kind="stable")
+    points, group = points[order], group[order]
+    starts = np.searchsorted(group, np.arange(group[-1] + 1))
+    square = np.zeros((len(starts), len(starts)))
+    height = max(1, _BLOCK // len(points))
+    for at in range(0, len(points), height):
+        rows = slice(at, at + height)
+        block = np.maximum.reduceat(cdist(points[rows], points, "sqeuclidean"), starts, axis=1)
+        own, begins = np.unique(group[rows], return_index=True)
+        square[own] = np.maximum(square[own], np.maximum.reduceat(block, begins, axis=0))
+    np.fill_diagonal(square, 0)
+    return square
+
+
+def _first_rows(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first row of each group."""
+    return np.unique(group, return_index=True)[1]
+
+
 def _merges_of(group: NDArray[np.int64], rows: NDArray[np.int64] | None = None) -> Merges:
     """Merge every row, or every one of some, into the first row of its group, at height 0."""
-    first = np.unique(group, return_index=True)[1][group] if len(group) else group
+    first = _first_rows(group)[group]
     rows = np.arange(len(group)) if rows is None else rows
     others = rows[first[rows] != rows]
     return first[others], others, np.zeros(len(others))

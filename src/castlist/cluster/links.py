@@ -1,4 +1,4 @@
-"""Links between rows: must-link (one person) and cannot-link (two people)."""
+"""Links between rows: must-link (one person), cannot-link (two) and avoid-link (likely two)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from castlist.errors import InputError
 
 @dataclass(frozen=True)
 class Links:
-    """Links made ready: rows put into groups, and the groups that must stay apart.
+    """Links made ready: rows put into groups, and those that stay apart.
 
     Attributes
     ----------
@@ -22,12 +22,15 @@ class Links:
         Rows tied by must-links have one group; groups are numbered by first appearance.
     apart : ndarray of int, shape (m, 2)
         Pairs of groups that a cannot-link keeps apart, each once, smaller number first.
+    avoid : ndarray of int, shape (k, 2)
+        Pairs of rows of two groups that an avoid-link keeps apart, each once, smaller number first.
     unlinked : ndarray of int
         Rows that no link speaks of, in ascending order.
     """
 
     group: NDArray[np.int64]
     apart: NDArray[np.int64]
+    avoid: NDArray[np.int64]
     unlinked: NDArray[np.int64]
 
     @property
@@ -35,11 +38,22 @@ class Links:
         """Number of groups."""
         return int(self.group.max()) + 1 if len(self.group) else 0
 
+    @property
+    def kept_apart(self) -> NDArray[np.int64]:
+        """Pairs of groups that any link keeps apart, as ``apart`` has them."""
+        return _each_once(np.concatenate([self.apart, self.group[self.avoid]]))
 
-def resolve_links(n: int, must_link: ArrayLike | None, cannot_link: ArrayLike | None) -> Links:
+
+def resolve_links(
+    n: int,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    avoid_link: ArrayLike | None = None,
+) -> Links:
     """Check links between ``n`` rows and work out what they imply together."""
     must = _pairs("must_link", must_link, n)
     cannot = _pairs("cannot_link", cannot_link, n)
+    avoid = _pairs("avoid_link", avoid_link, n)
     graph = sparse.coo_array((np.ones(len(must), np.int8), (must[:, 0], must[:, 1])), shape=(n, n))
     _, component = csgraph.connected_components(graph, directed=False)
     group = by_first_appearance(component)
@@ -50,10 +64,11 @@ def resolve_links(n: int, must_link: ArrayLike | None, cannot_link: ArrayLike | 
             f"rows {i} and {j} are under a cannot-link, and must-links make them one; "
             "take one of these links back"
         )
-    apart = np.sort(group[cannot], axis=1)
     linked = np.zeros(n, bool)
-    linked[must.ravel()] = linked[cannot.ravel()] = True
-    return Links(group, np.unique(apart, axis=0), np.flatnonzero(~linked))
+    for pairs in (must, cannot, avoid):
+        linked[pairs.ravel()] = True
+    avoid = avoid[group[avoid[:, 0]] != group[avoid[:, 1]]]  # a must-link knows better
+    return Links(group, _each_once(group[cannot]), _each_once(avoid), np.flatnonzero(~linked))
 
 
 def by_first_appearance(labels: ArrayLike) -> NDArray[np.int64]:
@@ -62,6 +77,10 @@ def by_first_appearance(labels: ArrayLike) -> NDArray[np.int64]:
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]
+
+
+def _each_once(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 def _pairs(name: str, pairs: ArrayLike | None, n: int) -> NDArray[np.int64]:

@@ -97,7 +97,9 @@ def cluster_tracks(
     at_least, at_most : int, optional
         Bounds of the number of characters: where τ makes fewer or more, another cut is made.
     overlaps : bool
-        Keep tracks that share a frame apart. The paper does not.
+        Keep tracks that share a frame apart. The paper does not. Where there would be more
+        characters than ``n_clusters`` or ``at_most``, some come together all the same, and
+        ``given_up`` of the result says which.
     progress : callable
         Told how far it is.
     """
@@ -114,7 +116,7 @@ def cluster_tracks(
     place = np.argsort(order)
     made = cluster_points(
         points[order], threshold, n_clusters=n_clusters, at_least=at_least, at_most=at_most,
-        cannot_link=place[tracks.overlaps()] if overlaps else None, progress=progress,
+        avoid_link=place[tracks.overlaps()] if overlaps else None, progress=progress,
     )  # fmt: skip
     return made.of_rows(order)
 
@@ -141,6 +143,7 @@ def cluster_points(
     at_most: int | None = None,
     must_link: ArrayLike | None = None,
     cannot_link: ArrayLike | None = None,
+    avoid_link: ArrayLike | None = None,
     progress: Progress = silent,
 ) -> Linkage:
     """Group embeddings as :func:`cluster_tracks` groups tracks; a number goes before τ."""
@@ -148,7 +151,7 @@ def cluster_points(
     def link(tau: float | None, count: int | None) -> Linkage:
         return complete_linkage(
             points, tau, n_clusters=count, must_link=must_link, cannot_link=cannot_link,
-            progress=progress,
+            avoid_link=avoid_link, progress=progress,
         )  # fmt: skip
 
     made = link(threshold if n_clusters is None else None, n_clusters)

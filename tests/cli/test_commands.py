@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from castlist import MadeWorld, load_model, made_tracks, write_tracks
+from castlist import MadeWorld, TrackSet, load_model, made_tracks, write_tracks
 
 WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
 
@@ -131,6 +131,23 @@ def test_cluster(data):
     assert sum(report["sizes"]) == 200
     seven = castlist("cluster", folder / "unseen.parquet", "--characters", 7, "--json").stdout
     assert json.loads(seven)["n_clusters"] == 7
+
+
+def test_a_number_wins_over_shared_frames(tmp_path):
+    path = tmp_path / "crowd.parquet"
+    tracks = TrackSet.from_faces(
+        ["a", "b", "c", "d"], feature=[[0.0], [0.1], [0.3], [9.0]], frame=[1, 1, 1, 5]
+    )
+    write_tracks(path, tracks)
+    words = ("cluster", path, "--cannot-link-overlaps", "--characters")
+    said = castlist(*words, 2).stdout
+    assert "4 tracks, 2 characters\n2 characters needed 1 pair of tracks" in said
+    assert "in one character: tracks a and b." in said
+    found = json.loads(castlist(*words, 1, "--json").stdout)
+    assert found["given_up"]["count"] == 3
+    assert found["given_up"]["pairs"][0] == {"tracks": ["a", "b"], "time": None}
+    assert json.loads(castlist(*words, 3, "--json").stdout)["given_up"]["count"] == 0
+    assert "4 tracks, so 4 characters at most" in castlist(*words, 5, code=2).stderr
 
 
 def test_stats(data):

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
 from castlist import read_tracks
+from castlist.cli.scan import _print_table
+from castlist.scanning.catalogue import Entry, Outcome
 from castlist.video.frames import open_video
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video
@@ -54,6 +57,22 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     stages = json.loads((cast / "run.json").read_text())["stages"]
     assert stages["watch"] == watched
     assert set(stages) == {"watch", "group", "report"}  # of the one that could be
+
+
+def test_a_table_says_of_each_video_whom_the_number_put_together(capsys):
+    of = {"count": 1, "pairs": [{"tracks": ["00004", "00009"], "time": 12.0}]}
+    outcomes = [
+        Outcome(
+            Entry(Path(name), Path("x.cast")),
+            {"characters": [{}], "counts": {"tracks": 2, "characters": 1}, "duration": 3.0,
+             "given_up": given_up},
+        )
+        for name, given_up in (("a.mp4", {"count": 0, "pairs": []}), ("b.mp4", of))
+    ]  # fmt: skip
+    _print_table(outcomes)
+    said = capsys.readouterr().out
+    assert "b.mp4: 1 character needed 1 pair of tracks that share a frame" in said
+    assert "a.mp4: " not in said
 
 
 def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):

@@ -26,6 +26,19 @@ def test_tracks_that_share_a_frame_can_be_kept_apart(crowd):
     assert len(set(labels.tolist())) == 2
 
 
+@pytest.mark.parametrize("asked", ["n_clusters", "at_most"])
+def test_a_number_wins_over_shared_frames(crowd, asked):
+    tau = None if asked == "n_clusters" else 1.0
+    for order in ([0, 1, 2], [2, 1, 0]):
+        tracks = crowd[np.array(order)]
+        made = cluster_tracks(tracks, threshold=tau, overlaps=True, **{asked: 1})
+        assert made.labels.tolist() == [0, 0, 0]
+        np.testing.assert_array_equal(made.given_up, tracks.overlaps())
+    made = cluster_tracks(crowd, threshold=tau, overlaps=True, **{asked: 2})
+    assert len(set(made.labels.tolist())) == 2
+    assert len(made.given_up) == 0
+
+
 def test_something_must_say_when_to_stop(crowd):
     with pytest.raises(InputError, match="a model, a threshold or a number of characters"):
         cluster_tracks(crowd)

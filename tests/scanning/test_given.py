@@ -59,6 +59,31 @@ def test_given_tracks_are_scanned_to_a_cast(film, weights):
     assert again["settings"]["tracks"] == "film.txt"
 
 
+@pytest.mark.parametrize("option", ["--characters", "--max-characters"])
+def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, weights, option):
+    """Two people at a time are in the picture, and one character is asked for."""
+    path, tracks = film
+    words = ("scan", path, "--tracks", path.with_suffix(".txt"), "--no-finetune", option, 1)
+    line = (
+        "1 character needed 3 pairs of tracks that share a frame in one character: "
+        "tracks 00001 and 00002 at 0:00, 00003 and 00004 at 0:03, 00005 and 00006 at 0:06."
+    )
+    for _ in range(2):  # the second time nothing is done again, and it is said all the same
+        said = castlist(*words).stdout
+        assert line in said
+        assert "1 character; 6 tracks" in said
+    (found,) = json.loads(castlist(*words, "--json").stdout)
+    run = json.loads((path.with_suffix(".cast") / "run.json").read_text("utf-8"))
+    assert found["given_up"] == run["given_up"]
+    assert found["given_up"]["count"] == len(tracks.overlaps()) == 3
+    assert found["given_up"]["pairs"][1] == {"tracks": ["00003", "00004"], "time": 3.0}
+    words = (*words[:-2], "--characters", 2)
+    assert "needed" not in castlist(*words).stdout
+    (found,) = json.loads(castlist(*words, "--json").stdout)
+    assert found["given_up"] == {"count": 0, "pairs": []}
+    assert len(found["characters"]) == 2
+
+
 def test_another_file_of_tracks_is_another_scan(film, weights, tmp_path):
     path, _ = film
     some = tmp_path / "some.txt"

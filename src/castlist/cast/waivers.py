@@ -1,6 +1,8 @@
-"""Tracks that share a frame: two people, unless a person waives that."""
+"""Tracks that share a frame: two people, unless a person waives that or needs fewer characters."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from castlist.errors import InputError
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
+_NAMED = 100  # pairs; of a long video in few characters there are very many
 
 
 class SharedFrame(InputError):
@@ -64,6 +67,24 @@ def refusal(tracks: TrackSet, pairs: list[tuple[int, int]]) -> SharedFrame:
     ids = tracks.ids
     ordered = [first, *(pair for pair in pairs if pair != first)]
     return SharedFrame([(str(ids[i]), str(ids[j])) for i, j in ordered], seconds)
+
+
+def told(tracks: TrackSet, pairs: Rows) -> dict[str, Any]:
+    """Say in plain values how many pairs of tracks share a frame, and which and when the first do.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks.
+    pairs : ndarray of int, shape (m, 2)
+        Rows of those that share a frame.
+    """
+    first = []
+    for i, j in pairs[:_NAMED].tolist():
+        time = _together_at(tracks, i, j)
+        known = None if np.isnan(time) else round(time, 3)
+        first.append({"tracks": [str(tracks.ids[i]), str(tracks.ids[j])], "time": known})
+    return {"count": len(pairs), "pairs": first}
 
 
 def _together_at(tracks: TrackSet, i: int, j: int) -> float:

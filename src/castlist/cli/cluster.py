@@ -34,8 +34,10 @@ Model = Annotated[
 Threshold = Annotated[float | None, typer.Option(help="τ, instead of the model's 4b.")]
 Characters = Annotated[int | None, typer.Option(min=1, help="Make this many characters instead.")]
 Overlaps = Annotated[
-    bool, typer.Option(help="Tracks that share a frame are two people: keep them apart.")
-]
+    bool,
+    typer.Option(help="Tracks that share a frame are two people: keep them apart, but for those "
+                 "that --characters needs in one."),
+]  # fmt: skip
 
 
 def cluster(
@@ -54,7 +56,9 @@ def cluster(
 
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
+    from castlist.cast.waivers import told
     from castlist.cluster.tracks import cluster_tracks
+    from castlist.report.given_up import given_up_line
 
     if out is not None:
         check_file(out, ".csv")
@@ -64,7 +68,7 @@ def cluster(
             tracks, net, threshold=threshold, n_clusters=characters,
             overlaps=cannot_link_overlaps, progress=report,
         )  # fmt: skip
-    counts = np.bincount(found.labels, minlength=0)
+    counts, given_up = np.bincount(found.labels, minlength=0), told(tracks, found.given_up)
     if out is not None:
         _write(out, tracks, found.labels.tolist())
     if json:
@@ -74,6 +78,7 @@ def cluster(
                 "n_clusters": found.n_clusters,
                 "threshold": found.threshold if np.isfinite(found.threshold) else None,
                 "sizes": counts.tolist(),
+                "given_up": given_up,
             }
         )
         return
@@ -83,6 +88,8 @@ def cluster(
     more = f" ({rest} more, {counts[order[_MOST:]].sum()} tracks)" if rest > 0 else ""
     made = counted(found.n_clusters, "character")
     typer.echo(f"\n{counted(len(tracks), 'track')}, {made}{more}")
+    if given_up["count"]:
+        typer.echo(printable(given_up_line(found.n_clusters, given_up)))
     if out is not None:
         typer.echo(out)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,10 +39,14 @@ def scan(
         typer.Option("--out", "-o", help="Folder for the casts; beside each video if not given."),
     ] = None,
     characters: Annotated[
-        int | None, typer.Option(min=1, help="Make this many characters instead.")
+        int | None,
+        typer.Option(min=1, help="Make this many characters instead, also if some must then have "
+                     "tracks that share a frame: it is said which."),
     ] = None,
     min_characters: Annotated[int | None, typer.Option(min=1, help="At least so many.")] = None,
-    max_characters: Annotated[int | None, typer.Option(min=1, help="At most so many.")] = None,
+    max_characters: Annotated[
+        int | None, typer.Option(min=1, help="At most so many, as with --characters.")
+    ] = None,
     sample_rate: Annotated[
         float, typer.Option(min=0.1, help="Pictures a second in which faces are looked for.")
     ] = WatchSettings.sample_rate,
@@ -160,6 +164,8 @@ def _print_table(done: list[Outcome]) -> None:
         f"\n{counted(len(done), 'video')}, {lasting(seconds)} in all; "
         "a report.html in each cast's folder"
     )
+    for outcome in done:
+        _print_given_up(outcome.summary["counts"], outcome.summary["given_up"], outcome.entry.video)
 
 
 def _print(found: Scan) -> None:
@@ -174,6 +180,18 @@ def _print(found: Scan) -> None:
         )
     else:
         print_cast(cast)
+        _print_given_up(counts, found.run["given_up"])
     if counts.get("damaged_packets"):
         typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
     typer.echo(printable(str(found.report)))
+
+
+def _print_given_up(
+    counts: dict[str, Any], given_up: dict[str, Any], video: Path | None = None
+) -> None:
+    """Say whom the number of characters put together, if it did."""
+    from castlist.report.given_up import given_up_line
+
+    if given_up["count"]:
+        line = given_up_line(counts.get("characters", 0), given_up)
+        typer.echo(printable(line if video is None else f"{video}: {line}"))

@@ -125,6 +125,7 @@ def summary(found: Scan) -> dict[str, Any]:
         "report": str(found.report),
         "duration": round(found.cast.duration, 3),
         "counts": found.run["counts"],
+        "given_up": found.run["given_up"],
         "characters": [
             {"title": one.title, "background": one.background, "seconds": round(one.seconds, 2),
              "tracks": len(one.tracks), "sure": round(one.sure, 3)}

@@ -16,6 +16,7 @@ from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, digest, write_points
 from castlist.cast.read import read_scanned
+from castlist.cast.waivers import told
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
@@ -118,6 +119,7 @@ def scan(
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
         _group(notes, settings, tracks, model, progress)
         with closing(Corrections(folder)) as corrections:
+            notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
             return Scan(folder, corrections.cast, notes.value)
 
@@ -232,6 +234,13 @@ def _group(
         about = {"threshold": model.threshold, "points": digest(points.tobytes())}
         save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
+
+
+def _given_up(corrections: Corrections) -> dict[str, Any]:
+    """Say which tracks share a frame, and were put together for the number of characters."""
+    pairs = corrections.overlaps
+    one, other = corrections.scanned.labels[pairs].T
+    return told(corrections.tracks, pairs[one == other])
 
 
 def _report(notes: RunNotes, corrections: Corrections) -> None:

@@ -11,7 +11,8 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import RUN
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept, links_said, model_of, propose
-from tests.cast.folders import made_video, write_folder
+from castlist.cluster.tracks import cluster_points
+from tests.cast.folders import THRESHOLD, made_video, points_of, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
 
@@ -28,26 +29,26 @@ def test_nothing_said_changes_nothing(cast):
 def test_links_are_what_was_said_last(cast):
     rows = {name: int(cast.rows([name])[0]) for name in ("0000", "0002", "0004")}
     cast.answer(["0002"], [["0000"]])
-    must, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    must, cannot, _ = links_said(cast.state, np.empty((0, 2), np.int64))
     assert set(must.ravel().tolist()) == set(cast.character(3).tracks.tolist())
     assert len(cannot) == 0
     cast.answer(["0002"], [], [["0000"]])
-    must, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    must, cannot, _ = links_said(cast.state, np.empty((0, 2), np.int64))
     assert rows["0000"] not in must
     assert [sorted(pair) for pair in cannot.tolist()] == [[rows["0000"], rows["0002"]]]
 
 
 def test_who_shares_a_frame_is_apart_unless_waived(cast):
-    before = len(links_said(cast.state, cast.overlaps)[1])
+    before = len(links_said(cast.state, cast.overlaps)[2])
     assert before == len(cast.overlaps)
     cast.merge([1, 2], waive=True)
-    assert len(links_said(cast.state, cast.overlaps)[1]) < before
+    assert len(links_said(cast.state, cast.overlaps)[2]) < before
 
 
 def test_names_keep_characters_apart(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    _, cannot = links_said(cast.state, np.empty((0, 2), np.int64))
+    _, cannot, _ = links_said(cast.state, np.empty((0, 2), np.int64))
     owners = {tuple(sorted(cast.state.owner[pair].tolist())) for pair in cannot}
     assert owners == {(1, 3)}
 
@@ -71,6 +72,55 @@ def test_what_was_said_holds_in_the_new_clustering(tmp_path):
     assert shape(Corrections(cast.folder)) == shape(cast)
     cast.undo()
     assert shape(cast) == first
+
+
+def scanned_for(folder, **settings):
+    """Make a cast folder as a scan with a number of characters leaves it."""
+    tracks = made_video()
+    made = cluster_points(
+        points_of(tracks), THRESHOLD, avoid_link=tracks.overlaps(),
+        n_clusters=settings.get("characters"), at_most=settings.get("max_characters"),
+    )  # fmt: skip
+    write_folder(folder, tracks, made.labels)
+    run = json.loads((folder / RUN).read_text())
+    run["settings"] |= settings
+    (folder / RUN).write_text(json.dumps(run))
+    return Corrections(folder)
+
+
+@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+def test_the_number_of_the_scan_still_wins(tmp_path, setting):
+    """Two people at a time are in the picture, and the scan was asked for one character."""
+    cast = scanned_for(tmp_path / "film.cast", **{setting: 1})
+    assert len(cast.cast.characters) == 1
+    proposal = propose(cast)
+    assert proposal.changes == ()
+    assert proposal.n_characters == 1
+    np.testing.assert_array_equal(proposal.given_up, cast.overlaps)
+
+
+@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
+    cast = scanned_for(tmp_path / "film.cast", **{setting: 2})
+    assert len(propose(cast).given_up) == 0  # there are two at a time
+    cast.move(["0000"])
+    cast.move(["0002"])
+    cast.name(3, "Bo")
+    cast.name(4, "Cy")
+    for number in (1, 2):
+        cast.name(number, f"No {number}")
+    with pytest.raises(InputError, match=r"for 2 characters, .* makes them at least 4; scan again"):
+        propose(cast)
+    cast.undo()
+    cast.undo()
+    assert {"Bo", "Cy"} <= set(propose(cast).names.values())
+
+
+def test_characters_that_were_said_to_be_one_are_no_longer_many(tmp_path):
+    cast = scanned_for(tmp_path / "film.cast", characters=20)  # each track for itself
+    cast.merge([1, 2], waive=True)
+    with pytest.raises(InputError, match="for 20 characters, .* makes them at most 19; scan again"):
+        propose(cast)
 
 
 def test_named_characters_keep_name_and_number(cast):

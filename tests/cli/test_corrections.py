@@ -66,6 +66,22 @@ def test_with_nobody_to_ask_it_is_said_how_to_do_without(tmp_path):
     assert Corrections(folder).last == 0
 
 
+def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
+    tracks = made_video()
+    folder = write_folder(tmp_path / "film.cast", tracks, labels=range(len(tracks)))
+    run = json.loads((folder / "run.json").read_text())
+    run["settings"]["max_characters"] = 1
+    (folder / "run.json").write_text(json.dumps(run))
+    said = castlist("recluster", folder, "--yes").stdout
+    assert "1 character needed 10 pairs of tracks that share a frame in one character" in said
+    assert "tracks 0000 and 0001 at 0:00, 0002 and 0003 at 0:03" in said
+    assert ", and 7 more.\n" in said
+    assert len(Corrections(folder).cast.characters) == 1
+    castlist("split", folder, "0000")
+    done = castlist("recluster", folder, "--yes", code=2)
+    assert "was scanned for 1 character, and what was said since makes them at least" in done.stderr
+
+
 def test_a_name_that_the_terminal_cannot_write(folder, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
     assert "?ukasz (1)" in castlist("name", folder, "1", "Łukasz").stdout

@@ -267,6 +267,21 @@ def test_recluster_shows_first_and_changes_when_taken(server):
     assert "0004" in {track["id"] for track in server.get("/api/characters/3")["all"]}
 
 
+def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    run = json.loads((folder / "run.json").read_text())
+    run["settings"]["characters"] = 1
+    (folder / "run.json").write_text(json.dumps(run))
+    with Server(folder) as server:
+        server.ask("/api/recluster", {})
+        for _ in range(200):
+            state = server.get("/api/recluster")
+            if not state["running"]:
+                break
+            time.sleep(0.05)
+    assert state["proposal"]["given_up"].startswith("1 character needed 10 pairs of tracks")
+
+
 def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
     """The numbers it knows are other people's now."""
     folder = write_folder(tmp_path / "film.cast", made_video())

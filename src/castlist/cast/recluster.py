@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise, product
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from castlist.cast.replay import State
 from castlist.cast.waivers import not_waived
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
-from castlist.errors import InputError
+from castlist.errors import InputError, NumberError, counted
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
@@ -56,6 +56,11 @@ class Proposal:
         Number of the last event it knows of.
     basis : str
         The scan and clustering it comes after.
+    n_characters : int
+        How many characters it has, as clustered.
+    given_up : ndarray of int, shape (m, 2)
+        Tracks that share a frame and would be one character: the number that the scan was asked
+        for needs it.
     """
 
     labels: Rows
@@ -64,12 +69,17 @@ class Proposal:
     names: dict[int, str]
     after: int
     basis: str
+    n_characters: int = 0
+    given_up: Rows = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
 
 def propose(
     corrections: Corrections, tuned: bool = False, *, progress: Progress = silent
 ) -> Proposal:
     """Cluster again with what was said; nothing changes until :func:`accept`.
+
+    The number of characters that the scan was asked for still counts: tracks that share a frame
+    come together where it needs that, and what was said is not given up for it.
 
     Parameters
     ----------
@@ -83,7 +93,7 @@ def propose(
     with corrections.lock:
         after, state, scanned = corrections.refresh(), corrections.state, corrections.scanned
         points, tracks = corrections.points, corrections.tracks
-        must, cannot = links_said(state, corrections.overlaps)
+        must, cannot, avoid = links_said(state, corrections.overlaps)
         owner = state.owner.copy()
         face = np.flatnonzero(~state.not_face)
         kept = [number for number, name in state.names.items() if name]
@@ -96,7 +106,9 @@ def propose(
         chosen = tracks[face]
         to = np.full(len(tracks), -1)
         to[face] = np.arange(len(face))
-        model = finetune(start, chosen, same=to[must], different=to[cannot], progress=progress)
+        shared = avoid[owner[avoid[:, 0]] != owner[avoid[:, 1]]]
+        two = np.unique(np.concatenate([cannot, shared]), axis=0)
+        model = finetune(start, chosen, same=to[must], different=to[two], progress=progress)
         points = points.copy()
         points[face] = embed_tracks(chosen, model)
     asked = scanned.run.get("settings", {})
@@ -104,23 +116,41 @@ def propose(
     links = {
         "must_link": np.searchsorted(face, must),
         "cannot_link": np.searchsorted(face, cannot),
+        "avoid_link": np.searchsorted(face, avoid),
     }
+    given_up = avoid[:0]
     if scanned.joined:
         # Of several videos, characters are put together, and not taken apart.
         unit = np.unique(owner[face], return_inverse=True)[1]
         made = regrouped(points[face], unit, scanned.threshold, **links)
     else:
-        made = cluster_points(
-            points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
-            at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
-            progress=progress, **links,
-        ).labels  # fmt: skip
+        try:
+            found = cluster_points(
+                points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
+                at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
+                progress=progress, **links,
+            )  # fmt: skip
+        except NumberError as error:
+            raise _refusal(corrections.folder, error) from error
+        made, given_up = found.labels, face[found.given_up]
     labels = owner.copy()
     labels[face] = _keep_numbers(made, owner[face], kept)
     with corrections.lock:
         then = corrections.state_on(labels)
     changes = _changes(owner, then.owner, face)
-    return Proposal(labels, points, changes, dict(then.names), after, scanned.basis)
+    return Proposal(
+        labels, points, changes, dict(then.names), after, scanned.basis,
+        len(np.unique(made)), given_up,
+    )  # fmt: skip
+
+
+def _refusal(folder: Path, error: NumberError) -> InputError:
+    """Say that the number that a scan was asked for and what was said do not go together."""
+    bound = "at least" if error.asked < error.possible else "at most"
+    return InputError(
+        f"{folder} was scanned for {counted(error.asked, 'character')}, and what was said since "
+        f"makes them {bound} {error.possible}; scan again with another number, or undo some of it"
+    )
 
 
 def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = None) -> None:
@@ -136,10 +166,15 @@ def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = 
 
 
 def regrouped(
-    points: NDArray[np.floating], unit: Rows, threshold: float, must_link: Rows, cannot_link: Rows
+    points: NDArray[np.floating],
+    unit: Rows,
+    threshold: float,
+    must_link: Rows,
+    cannot_link: Rows,
+    avoid_link: Rows,
 ) -> Rows:
     """Return the group of each track: complete linkage of the middles of units at τ."""
-    cannot = unit[cannot_link]
+    cannot = unit[np.concatenate([cannot_link, avoid_link])]
     cannot = cannot[cannot[:, 0] != cannot[:, 1]]
     made = complete_linkage(
         Balls.of(points, unit).middles, threshold, must_link=unit[must_link], cannot_link=cannot
@@ -147,8 +182,11 @@ def regrouped(
     return np.asarray(made.labels[unit])
 
 
-def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
-    """Return must-links and cannot-links of what was said and still holds.
+def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows, Rows]:
+    """Return must-links and cannot-links of what was said and still holds, and avoid-links.
+
+    The last are of tracks that share a frame, also of one character: it may be one only because
+    the scan was asked for so few.
 
     What was said later wins: two tracks that were called one person and then taken apart are no
     must-link, and the other way round.
@@ -169,9 +207,9 @@ def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows]:
             apart += product(
                 state.members(one)[:_WITNESSES].tolist(), state.members(other)[:_WITNESSES].tolist()
             )
-    cannot = np.concatenate([not_waived(overlaps, state.waived), _pairs(apart)])
-    i, j = cannot.T
-    return _pairs(must), np.unique(cannot[(owner[i] != owner[j]) & face[i] & face[j]], axis=0)
+    cannot, avoid = _pairs(apart), not_waived(overlaps, state.waived)
+    cannot = cannot[owner[cannot[:, 0]] != owner[cannot[:, 1]]]
+    return _pairs(must), cannot[face[cannot].all(axis=1)], avoid[face[avoid].all(axis=1)]
 
 
 def _pairs(pairs: list[tuple[int, int]]) -> Rows:

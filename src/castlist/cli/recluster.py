@@ -9,6 +9,7 @@ import typer
 
 from castlist.cli.common import CastFolder, print_cast, print_table, progress
 from castlist.errors import InputError
+from castlist.io.files import printable
 
 
 def recluster(
@@ -26,6 +27,8 @@ def recluster(
     """
     from castlist.cast.corrections import Corrections
     from castlist.cast.recluster import accept, propose
+    from castlist.cast.waivers import told
+    from castlist.report.given_up import given_up_line
 
     corrections = Corrections(cast)
     with progress() as report:
@@ -43,6 +46,9 @@ def recluster(
         for one in proposal.changes
     ]  # fmt: skip
     print_table(["from", "to", "tracks"], rows)
+    if len(proposal.given_up):
+        told_of = told(corrections.tracks, proposal.given_up)
+        typer.echo(printable(given_up_line(proposal.n_characters, told_of)))
     if yes or _agreed():
         accept(corrections, proposal)
         print_cast(corrections.cast)

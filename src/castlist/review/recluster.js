@@ -122,6 +122,7 @@ function proposed(proposal) {
   }
   fill(
     el("p", {}, `${count(proposal.tracks, "track")} would go to another character.`),
+    proposal.given_up ? el("p", {}, proposal.given_up) : "",
     el("ul", { class: "changes" }, changes),
     buttons(
       el("button", { type: "button", class: "first", "data-action": "accept", onclick: () => accept(proposal) }, "Take it"),

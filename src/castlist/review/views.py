@@ -14,6 +14,8 @@ from castlist.cast.covers import fit as fit_of
 from castlist.cast.questions import Question, Strip, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.sentences import sentence
+from castlist.cast.waivers import told
+from castlist.report.given_up import given_up_line
 from castlist.report.page import MERGE, title_of
 
 #: Ids of tracks that are not to be compared now.
@@ -111,6 +113,7 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
     return {
         "number": number,
         "tracks": sum(len(change.tracks) for change in proposal.changes),
+        "given_up": _given_up(corrections, proposal),
         "changes": [
             {
                 "from": titles.get(change.before, f"Character {change.before}"),
@@ -122,6 +125,12 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
             for change in proposal.changes
         ],
     }
+
+
+def _given_up(corrections: Corrections, proposal: Proposal) -> str:
+    if not len(proposal.given_up):
+        return ""
+    return given_up_line(proposal.n_characters, told(corrections.tracks, proposal.given_up))
 
 
 def _card(corrections: Corrections, one: Character) -> dict[str, Any]:

@@ -118,8 +118,9 @@ def complete_linkage(
         a cannot-link never share a cluster.
     avoid_link : array-like of shape (m, 2), optional
         Pairs of row numbers that share no cluster either, unless there would be more than
-        ``n_clusters``. Once nothing else can be merged, the nearest clusters are that no
-        cannot-link keeps apart; ``given_up`` says which pairs that puts together.
+        ``n_clusters``. Once nothing else can be merged, the nearest clusters that no
+        cannot-link keeps apart are; ``given_up`` says which pairs that puts together. There
+        the largest distances of the clusters left are computed anew, in blocks.
     progress : callable
         Told how far it is.
     crew : Crew, optional

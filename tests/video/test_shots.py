@@ -109,6 +109,27 @@ def test_the_middle_of_a_dissolve_is_found_and_no_cut(frames):
     assert abs(middle - (40 + frames / 2) / 25) <= 0.2
 
 
+def test_a_dissolve_between_moving_cameras_is_found():
+    ways = [k / 20 for k in range(1, 20)]
+    old, new = pan(6, 60, 2), pan(26, 60, 2)
+    between = [(1 - w) * a + w * b for w, a, b in zip(ways, old[40:], new, strict=False)]
+    (middle,) = dissolves([*old[:40], *between, *new[19:]])
+    assert abs(middle - 50 / 25) <= 0.2
+
+
+def test_a_flash_while_the_camera_moves_is_no_dissolve():
+    images = [image.astype(int) for image in pan(2, 60, 2)]
+    for k in (30, 31, 32):
+        images[k] = np.clip(images[k] * 1.7 + 110, 0, 255)
+    assert dissolves(images) == []
+
+
+def test_a_picture_that_gets_lighter_is_no_dissolve():
+    """Out of black, a codec shows something else at first."""
+    fade = [scene(2) * (0.1 * (1 - k / 12)) + scene(1) * (k / 12) for k in range(13)]
+    assert dissolves([*fade, *shot(1, 20)]) == []
+
+
 def test_black_bars_do_not_make_shots_alike():
     a, b = scene(1), scene(2)
     for image in (a, b):

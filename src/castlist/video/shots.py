@@ -5,9 +5,10 @@ is relative to the contrast of both, so that a cut in a dark or a grey picture c
 one in a bright and colourful picture.
 
 A *cut* is a change between two groups of pictures that is large beside the changes inside both
-groups: a moving camera changes every picture, a flash comes back. A *dissolve* is a stretch whose
-pictures lie on the straight line between its first and its last one: motion leaves that line. A
-*fade* is a stretch of blank pictures between two different ones.
+groups: a moving camera changes every picture, a flash comes back. A *dissolve* is a stretch most of
+whose pictures lie near the straight line between its first and its last one, with less contrast
+than both: motion leaves that line, and keeps the contrast. A *fade* is a stretch of blank pictures
+between two different ones.
 """
 
 from __future__ import annotations
@@ -38,11 +39,16 @@ _LARGE = 0.33  # from this distance on, only the nearest pictures are beside it
 _BESIDE = 0.3  # seconds
 _SPARSE = 0.45  # seconds between pictures, from which on those beside tell nothing
 _BLEND = 0.22  # the least distance across a cut that a blend of both sides hides
+_LIKE_BLEND = 0.04  # the most that such a blend may leave the straight line between both sides
 
 _DISSOLVE_RATE = 25.0  # pictures per second that dissolves are looked for in, at most
-_LENGTHS = (0.4, 0.64, 0.96, 1.28, 1.76)  # seconds of a dissolve
+_LENGTHS = (0.4, 0.56, 0.72, 0.96, 1.2, 1.44, 1.76)  # seconds of a dissolve
 _OTHER = 0.6  # the least distance between both ends of a dissolve
-_BENT = 0.25  # the most that one of its pictures may leave the straight line
+_FAINT = 0.25  # the least contrast of one end, as a part of that of the other: less is a fade
+_BENT = 0.26  # the most that half of its pictures may leave the straight line: shots may move
+_BACK = 0.2  # the most that a picture may go back on the way from one end to the other …
+_SUDDEN = 0.4  # … and the most that it may go on
+_FLICKER = 0.1  # the most that its contrast may change faster than a blend's: more is a flash
 _FLAT = 0.75  # the most contrast in its middle, as a part of that at its ends
 _UNDER_WAY = 0.7  # the least part of its pictures that are neither its beginning nor its end
 _OVER = 0.2  # seconds without a better candidate after which a dissolve is over
@@ -216,7 +222,7 @@ def _is_blend(before: Signature, one: Signature, after: Signature) -> bool:
     square = float(way @ way) + 1e-9
     at = float(moved @ way) / square
     off = moved - at * way
-    return 0.15 < at < 0.85 and float(off @ off) < 0.15 * _BENT * square
+    return 0.15 < at < 0.85 and float(off @ off) < _LIKE_BLEND * square
 
 
 @dataclass(frozen=True)
@@ -265,7 +271,8 @@ class DissolveFinder:
         changes = distance(np.asarray([self._signatures[k] for k in begin]), last)[:, 0]
         for k, change in zip(begin.tolist(), changes.tolist(), strict=True):
             first = self._signatures[k]
-            if change < _OTHER or is_blank(first):
+            contrasts = sorted((_contrast(first), _contrast(last)))
+            if change < _OTHER or is_blank(first) or contrasts[0] < _FAINT * contrasts[1]:
                 continue
             middle = _half_way(first, np.asarray(self._signatures[k + 1 : -1]), last)
             if middle is not None:
@@ -273,12 +280,13 @@ class DissolveFinder:
 
 
 def _half_way(first: Signature, between: NDArray[np.float32], last: Signature) -> int | None:
-    """Return which picture is half way from one to another, if all are blends of both."""
+    """Return which picture is half way from one to another, if most are blends of both."""
     first, between, last = first[:-2], between[:, :-2], last[:-2]
     way = last - first
     square = float(way @ way)
     at = (between - first) @ way / square
-    if np.diff([0.0, *at, 1.0]).min() < -0.1:  # there and back
+    steps = np.diff([0.0, *at, 1.0])
+    if steps.min() < -_BACK or steps.max() > _SUDDEN:
         return None
     under_way = (at > 0.1) & (at < 0.9)
     half = (at > 0.25) & (at < 0.75)
@@ -286,8 +294,11 @@ def _half_way(first: Signature, between: NDArray[np.float32], last: Signature) -
         return None
     off = np.square(between - first - at[:, None] * way).sum(axis=1) / square
     # Of two unrelated pictures, a blend has half the contrast; one of a moving camera has all.
-    ends = (1 - at) * float(first @ first) + at * float(last @ last)
-    flat = np.median((np.square(between).sum(axis=1) / ends)[half])
-    if off[under_way].max() > _BENT or flat > _FLAT:
+    squares = np.square([first, *between, last]).sum(axis=1)
+    ends = (1 - at) * squares[0] + at * squares[-1]
+    flat = np.median((squares[1:-1] / ends)[half])
+    # A blend of n steps changes by no more than 2 / n of the larger end in one of them.
+    fastest = np.abs(np.diff(squares)).max() / max(squares[0], squares[-1])
+    if np.median(off) > _BENT or flat > _FLAT or fastest > 2 / len(steps) + _FLICKER:
         return None
     return int(np.abs(at - 0.5).argmin())

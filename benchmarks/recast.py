@@ -3,7 +3,8 @@
 ``python benchmarks/recast.py AUTHORS OUT --named pins --background lfw`` gives every named
 character of the episodes in AUTHORS (the paper authors' layout) a person of the folder pins, every
 background character a person of lfw, and fills each track with faces of that person: one photograph
-a track, varied along it, shrunk to the track's own boxes and degraded as television does. It writes
+a track, varied along it, shrunk to the track's own boxes and degraded as television does. Landmarks
+are detected in the degraded picture, and so are as wrong as those of a scan. It writes
 one track file an episode, a picture a track under ``faces``, and ``cast.json``: who plays whom.
 """
 
@@ -28,13 +29,16 @@ from castlist.cluster.threads import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.degrade import degrade, draw_look
 from castlist.video.describe import Describer, open_describer
-from castlist.video.detect import Detector, open_detector
+from castlist.video.detect import WEAK, Detector, open_detector
+from castlist.video.follow import ious
 from castlist.video.frames import Image
 from castlist.video.images import face_in, picture_tracks, read_picture
 
 FACES = 4  # described faces a track; a scan describes the best five
 _TRACKS_A_JOB = 32
 _PICTURE_SIDE = 72
+_CANVAS = 256  # pixels: a photograph, shrunk
+_SAME_FACE = 0.3  # overlap (IoU) of a detected face with the one that is there
 Photos = list[Path]
 
 
@@ -125,14 +129,14 @@ def recast(
 
     def work(start: int) -> tuple[list[NDArray[np.float32]], list[Image]]:
         if not hasattr(own, "describer"):
-            own.describer = open_describer()
+            own.detector, own.describer = open_detector(), open_describer()
             names.add(own.describer.name)
         features, pictures = [], []
         for track in range(start, min(start + _TRACKS_A_JOB, len(tracks))):
             photo = usable[str(tracks.identity[track])][photo_of[track]]
             widths = tracks.box[tracks.offsets[track] + chosen[track], 2]
             rng = np.random.default_rng([seed, track])
-            crops, seen = _film(photo, widths, own.describer, rng)
+            crops, seen = _film(photo, widths, own.detector, own.describer, rng)
             features.append(own.describer.describe(crops))
             pictures.append(seen)
         return features, pictures
@@ -191,19 +195,36 @@ def _deal(identity: NDArray[np.str_], photos: Mapping[str, int], seed: int) -> N
 
 
 def _film(
-    photo: Photo, widths: NDArray[np.float32], describer: Describer, rng: np.random.Generator
-) -> tuple[list[Image], Image]:
+    photo: Photo, widths: NDArray[np.float32], detector: Detector, describer: Describer,
+    rng: np.random.Generator,
+) -> tuple[list[Image], Image]:  # fmt: skip
     """Make the described faces of one track, and a picture of it."""
     image = read_picture(photo.path)
     look, mirrored = draw_look(rng), bool(rng.random() < 0.5)
     crops = []
     for width in widths:
         moment = replace(look.varied(rng), width=max(float(width), 8.0))
-        crop = describer.crop(*degrade(image, photo.box, photo.landmarks, moment, rng))
+        worse, box, landmarks = degrade(image, photo.box, photo.landmarks, moment, rng)
+        crop = describer.crop(worse, box, _detected(detector, worse, box, landmarks))
         crops.append(np.ascontiguousarray(crop[:, ::-1]) if mirrored else crop)
     middle = crops[len(crops) // 2]
     small = cv2.resize(middle, (_PICTURE_SIDE, _PICTURE_SIDE), interpolation=cv2.INTER_AREA)
     return crops, np.asarray(small, np.uint8)
+
+
+def _detected(
+    detector: Detector, image: Image, box: NDArray[np.float32], landmarks: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the landmarks that a detector finds at a face; those given if it finds none."""
+    height, width = image.shape[:2]
+    if max(height, width) <= _CANVAS:  # of one size: a detector takes long to change to another
+        canvas = np.full((_CANVAS, _CANVAS, 3), 90, np.uint8)
+        canvas[:height, :width] = image
+        image = canvas
+    found = detector.detect(image)
+    there = ious(box[None].astype(np.float64), found.box.astype(np.float64))[0]
+    there[found.score < WEAK] = 0
+    return found.landmarks[int(there.argmax())] if there.max(initial=0) > _SAME_FACE else landmarks
 
 
 def key(person: str) -> str:

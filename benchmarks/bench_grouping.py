@@ -20,7 +20,6 @@ from castlist import (
     FinetuneSettings,
     TrackSet,
     cluster_tracks,
-    embed_tracks,
     finetune,
     shipped_model,
 )
@@ -71,8 +70,7 @@ def main() -> None:
     tell(f"fine-tuning, {settings.iterations} updates")
     labels = cluster_tracks(tracks, model, overlaps=True).labels
     tell("clustering")
-    points = embed_tracks(tracks, model)
-    cast = make_cast(tracks, labels, points, float(tracks.time.max()), typical=model.threshold / 2)
+    cast = make_cast(tracks, labels, tracks.mean_features(), float(tracks.time.max()))
     tell(f"the cast: {len(cast.characters):,} characters of {PEOPLE}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

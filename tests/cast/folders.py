@@ -62,7 +62,7 @@ def write_folder(
         duration = float(tracks.spans.max(initial=0.0))
     write_tracks(folder / TRACKS, tracks)
     write_points(folder, points)
-    cast = make_cast(tracks, np.asarray(labels), points, duration, THRESHOLD / 2)
+    cast = make_cast(tracks, np.asarray(labels), points, duration)
     save_cast(cast, folder / CAST, {"threshold": THRESHOLD})
     run = {
         "video": {"name": "film.mp4", "size": [640, 360]},

@@ -8,7 +8,7 @@ import pytest
 
 from castlist import InputError, TrackSet
 from castlist.cast.cast import load_cast, make_cast, save_cast
-from castlist.cast.certainty import certainty
+from castlist.cast.certainty import OFFSET, SLOPE, certainty
 
 
 @pytest.fixture
@@ -83,40 +83,46 @@ def test_what_is_saved_is_loaded(film, tmp_path):
         load_cast(tmp_path / "cast.json", film)
 
 
-def by_hand(x, labels):
-    """The same silhouette, looked up pair by pair."""
-    square = np.square(x[:, None] - x[None]).sum(-1)
-    names = np.unique(labels)
-    own, count = {}, {}
-    for c in names:
-        inside = labels == c
-        count[c] = inside.sum()
-        own[c] = square[np.ix_(inside, inside)].sum() / max(count[c] * (count[c] - 1), 1)
-    usual = np.average([own[c] for c in names if count[c] > 1],
-                       weights=[count[c] for c in names if count[c] > 1])  # fmt: skip
-    out = []
-    for c in names:
-        others = [square[np.ix_(labels == c, labels == d)].mean() for d in names if d != c]
-        a = own[c] if count[c] > 1 else usual
-        out.append(np.clip(1 - a / min(others), 0, 1))
-    return out
+def margin(x, labels, c):
+    """Return cohesion less similarity to others, from the words of its description."""
+    cosine = (x @ x.T) / np.outer(*[np.linalg.norm(x, axis=1)] * 2)
+    inside, outside = np.flatnonzero(labels == c), np.flatnonzero(labels != c)
+
+    cohesion = min(np.mean([cosine[i, j] for j in inside if j != i]) for i in inside)
+    return cohesion - np.mean([np.mean(sorted(cosine[i, outside])[-3:]) for i in inside])
 
 
-def test_certainty_is_the_silhouette_of_squared_distances():
+def test_certainty_is_the_logistic_of_the_margin():
     rng = np.random.default_rng(0)
-    labels = np.array([0] * 6 + [1] * 4 + [2] + [5] * 9)
-    x = rng.normal(size=(20, 3)) + 2 * rng.normal(size=(6, 3))[labels]
-    np.testing.assert_allclose(certainty(x, labels), by_hand(x, labels), atol=1e-9)
+    labels = np.array([0] * 6 + [1] * 4 + [5] * 9 + [7] * 2)
+    x = rng.normal(size=(21, 5)) + 2 * rng.normal(size=(8, 5))[labels]
+    expected = [1 / (1 + np.exp(-SLOPE * margin(x, labels, c) - OFFSET)) for c in (0, 1, 5, 7)]
+    np.testing.assert_allclose(certainty(x, labels), expected, rtol=1e-5)
 
 
 def test_far_apart_is_sure_and_mixed_is_not():
     rng = np.random.default_rng(1)
-    x = rng.normal(size=(40, 8))
-    labels = np.repeat([0, 1], 20)
-    assert certainty(x, labels).max() < 0.2
-    assert certainty(x + 20 * labels[:, None], labels).min() > 0.95
+    who = np.repeat(np.arange(4), 20)
+    x = rng.normal(size=(80, 32)) + 9 * np.eye(4, 32)[who]
+    assert certainty(x, who).min() > 0.95
+    mixed = who % 2  # two people in each
+    assert certainty(x, mixed).max() < 0.93
+
+
+def test_of_large_characters_some_tracks_tell(monkeypatch):
+    rng = np.random.default_rng(2)
+    who = rng.integers(0, 3, 3000)
+    x = rng.normal(size=(3000, 16)) + 4 * np.eye(3, 16)[who]
+    some = certainty(x, who)
+    monkeypatch.setattr("castlist.cast.certainty._MOST_OF_ONE", 10**6)
+    np.testing.assert_allclose(some, certainty(x, who), atol=0.3)
+
+
+def test_a_single_track_is_never_sure_beside_somebody_similar():
+    similar, _, far = certainty(np.eye(4)[[0, 0, 2]] + 0.2 * np.eye(4)[[1, 3, 3]], np.arange(3))
+    assert similar < far < 0.93
 
 
 def test_certainty_of_one_and_of_none():
-    assert certainty(np.ones((3, 2)), np.zeros(3, int)).tolist() == [1.0]
+    assert certainty(np.ones((3, 2)), np.zeros(3, int)) > 0.99
     assert len(certainty(np.empty((0, 2)), np.empty(0, int))) == 0

@@ -45,7 +45,7 @@ def video(seed, n, people, coarse):
     box[:, 0] = rng.integers(0, 500, n)[track]
     return TrackSet.from_faces(
         track, feature=feature.astype(np.float32), frame=frame, time=frame / 5, box=box,
-        describer="SFace",
+        describer="SFace-TV",
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def cast_of(tracks, model):
     tuned = finetune(model, tracks, FEW)
     points = embed_tracks(tracks, tuned)
     made = cluster_tracks(tracks, tuned, overlaps=True)
-    cast = make_cast(tracks, made.labels, points, 60.0, typical=tuned.threshold / 2)
+    cast = make_cast(tracks, made.labels, tracks.mean_features(), 60.0)
     return points, made, {
         frozenset(one.tracks.tolist()): (round(one.seconds, 6), one.background)
         for one in cast.characters

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from castlist import InputError, TrackSet, split_identities
-from castlist.learn.batches import random_half, uniform_batches
+from castlist.learn.batches import (
+    CASTS,
+    FEWEST_PEOPLE,
+    MOST,
+    cast_batches,
+    random_half,
+    uniform_batches,
+)
 
 
 def test_no_identity_is_on_both_sides(made):
@@ -85,3 +94,33 @@ def test_half_of_the_faces_is_drawn_uniformly_and_averaged():
     for track, row in enumerate(means):
         own = slice(tracks.offsets[track], tracks.offsets[track + 1])
         assert row[own].sum() > 0.999
+
+
+@given(
+    counts=st.lists(st.integers(1, 90), min_size=1, max_size=60), people=st.integers(1, 50),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_made_casts_have_few_people_and_no_track_twice(counts, people, seed):
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    batches = list(cast_batches(labels, people, np.random.default_rng(seed)))
+    drawn = [rows for batch in batches for rows in batch]
+    assert all(len(batch) == CASTS for batch in batches)
+    assert sum(map(len, drawn[: -CASTS or None])) < len(labels) <= sum(map(len, drawn))
+    for rows in drawn:
+        assert len(np.unique(rows)) == len(rows)
+        found, sizes = np.unique(labels[rows], return_counts=True)
+        assert min(FEWEST_PEOPLE, people, len(counts)) <= len(found) <= min(people, len(counts))
+        assert sizes.max() <= MOST
+    again = cast_batches(labels, people, np.random.default_rng(seed))
+    for one, other in zip(drawn, [rows for batch in again for rows in batch], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_made_casts_are_skewed_and_of_many_sizes():
+    labels = np.repeat(np.arange(200), 80)
+    drawn = [rows for batch in cast_batches(labels, 40, np.random.default_rng(0)) for rows in batch]
+    people = [len(np.unique(labels[rows])) for rows in drawn]
+    assert min(people) <= 4 < 30 <= max(people)
+    sizes = np.concatenate([np.unique(labels[rows], return_counts=True)[1] for rows in drawn])
+    assert np.median(sizes) <= 4 < 20 <= np.quantile(sizes, 0.9)

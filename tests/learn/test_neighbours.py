@@ -16,12 +16,15 @@ def points(n, dim=6, seed=0, spread=1.0):
     return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def by_hand(z, reach, rounds):
+def by_hand(z, reach, rounds, nearest=0):
     for _ in range(rounds):
         new = np.zeros_like(z)
+        most = max(2, round(nearest * np.sqrt(len(z)))) if nearest else len(z)
+        near = [set(np.argsort(-(z @ one))[:most].tolist()) for one in z]
         for i in range(len(z)):
             for j in range(len(z)):
-                new[i] += max(float(z[i] @ z[j]) - reach, 0) * z[j]
+                if j in near[i] or i in near[j]:
+                    new[i] += max(float(z[i] @ z[j]) - reach, 0) * z[j]
             new[i] /= np.linalg.norm(new[i])
         z = new
     return z
@@ -29,10 +32,11 @@ def by_hand(z, reach, rounds):
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 @pytest.mark.parametrize("reach", [0.0, 0.3, 0.9])
-def test_it_is_the_formula(rounds, reach):
+@pytest.mark.parametrize("nearest", [0, 0.1, 0.9, 99])
+def test_it_is_the_formula(rounds, reach, nearest):
     z = points(12)
-    found = average_neighbours(z, reach, rounds).numpy()
-    np.testing.assert_allclose(found, by_hand(z.numpy(), reach, rounds), atol=1e-12)
+    found = average_neighbours(z, reach, rounds, nearest).numpy()
+    np.testing.assert_allclose(found, by_hand(z.numpy(), reach, rounds, nearest), atol=1e-12)
 
 
 def test_whoever_has_no_neighbour_stays_and_order_means_nothing():
@@ -47,9 +51,13 @@ def test_whoever_has_no_neighbour_stays_and_order_means_nothing():
 
 def test_blocks_change_nothing(monkeypatch):
     z = points(50)
-    whole = average_neighbours(z, 0.3, 2)
+    whole = [average_neighbours(z, 0.3, 2, nearest) for nearest in (0, 0.7)]
     monkeypatch.setattr(neighbours, "_ROWS", 7)
-    torch.testing.assert_close(average_neighbours(z, 0.3, 2), whole)
+    for nearest, found in zip((0, 0.7), whole, strict=True):
+        torch.testing.assert_close(average_neighbours(z, 0.3, 2, nearest), found)
+        torch.testing.assert_close(
+            average_neighbours(z.clone().requires_grad_(), 0.3, 2, nearest), found
+        )
 
 
 def test_a_model_is_trained_through_it():
@@ -74,7 +82,7 @@ def test_a_bad_track_joins_its_company_and_a_lone_one_does_not():
 
 
 def test_the_videos_of_a_set_are_averaged_apart(tmp_path):
-    model = BallModel((6, 6), residual=True, rounds=2, reach=0.25).eval()
+    model = BallModel((6, 6), residual=True, rounds=2, reach=0.25, nearest=9).eval()
     a, b = points(20, seed=1).float().numpy(), points(15, seed=2).float().numpy()
     sets = [
         TrackSet.from_faces(np.arange(len(x)), feature=x, video=name)
@@ -87,7 +95,7 @@ def test_the_videos_of_a_set_are_averaged_apart(tmp_path):
     assert np.abs(together - apart).max() > 0.01
     save_model(model, tmp_path / "m.safetensors")
     again = load_model(tmp_path / "m.safetensors")
-    assert (again.rounds, again.reach) == (2, 0.25)
+    assert (again.rounds, again.reach, again.nearest) == (2, 0.25, 9)
     np.testing.assert_array_equal(again.embed(a), model.embed(a))
 
 

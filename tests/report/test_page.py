@@ -32,7 +32,7 @@ def tracks_at(*spans: tuple[float, float], video: str = "film.mp4", faces: int =
     return TrackSet.from_faces(np.repeat(np.arange(len(spans)), faces), time=time, video=video)
 
 
-def character(number=1, tracks=(0,), name="", background=False, seconds=10.0, sure=0.9):
+def character(number=1, tracks=(0,), name="", background=False, seconds=10.0, sure=0.93):
     return Character(number, name, background, np.array(tracks, np.int64), seconds, sure)
 
 
@@ -47,8 +47,8 @@ def cast() -> Cast:
     return Cast(
         tracks,
         (
-            character(1, [0, 1], name="Joyce", seconds=20, sure=0.66),
-            character(2, [2], seconds=10, sure=0.5),
+            character(1, [0, 1], name="Joyce", seconds=20, sure=0.93),
+            character(2, [2], seconds=10, sure=0.85),
             character(3, [3], background=True, seconds=0.1, sure=0.1),
             character(4, [4], background=True, seconds=0.2, sure=1.0),
         ),
@@ -89,7 +89,7 @@ def test_what_a_card_says(cast):
     assert joyce.texts("p", class_="facts") == [
         "0:20 on screen, 20% 2 tracks seen from 0:00 to 1:00"
     ]
-    assert joyce.find("span", class_="sure sure")[0][0]["title"].startswith("0.66")
+    assert joyce.find("span", class_="sure sure")[0][0]["title"].startswith("0.93")
     assert joyce.texts("span", class_="sure sure") == ["sure"]
     assert page.inside(text, "character-2").texts("span", class_="sure fairly") == ["fairly sure"]
     third = page.inside(text, "character-3")
@@ -375,7 +375,7 @@ def test_words_and_numbers():
     assert [percent(p) for p in (0, 0.0004, 0.0005, 0.034, 0.0996, 0.5, 1)] == [
         *("0.0%", "<0.1%", "0.1%", "3.4%", "10%", "50%", "100%")
     ]
-    assert [sureness(s) for s in (1, 0.66, 0.65, 0.33, 0.32, 0, float("nan"))] == [
+    assert [sureness(s) for s in (1, 0.93, 0.92, 0.8, 0.79, 0, float("nan"))] == [
         *("sure", "sure", "fairly sure", "fairly sure", "unsure", "unsure", "unsure")
     ]
     assert place(Appearance(0, 0, 1), 0.0) == (0.0, 3)

@@ -108,8 +108,8 @@ def test_a_whole_scan_and_all_that_follows_with_the_network_cut(offline, film):
     assert offline.heard() == ""
 
 
-@pytest.mark.parametrize("name", [DEFAULTS[0], pytest.param(DEFAULTS[1], marks=pytest.mark.slow)])
-def test_weights_that_changed_in_the_cache_are_not_used(offline, tmp_path, name):
+def test_weights_that_changed_in_the_cache_are_not_used(offline, tmp_path):
+    name = DEFAULTS[0]
     video = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 30)
     cache = tmp_path / "cache"
     shutil.copytree(cache_folder() / "weights", cache / "weights")

@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from castlist import InputError
-from castlist.video.describe import OnnxFace, open_describer
+from castlist.video.describe import DEFAULT_DESCRIBER, OnnxFace, open_describer
+from castlist.video.weights import fetch
 
 RNG = np.random.default_rng(0)
 FACES = [RNG.integers(0, 255, (112, 112, 3), np.uint8) for _ in range(5)]
@@ -26,6 +27,18 @@ def write_model(path, batch, side=112, *more):
     model.ir_version = 8
     onnx.save(model, path)
     return path
+
+
+@pytest.mark.usefixtures("weights")
+def test_the_default_describer_is_its_onnx_file():
+    describer = open_describer()
+    assert describer.name == "SFace-TV"
+    session = onnxruntime.InferenceSession(str(fetch(DEFAULT_DESCRIBER)))
+    rgb = np.stack(FACES)[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
+    expected = session.run(None, {"data": rgb})[0]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(describer.describe(FACES), expected, atol=1e-4)
+    assert open_describer("sface-int8").name == "SFace"  # features of another kind
 
 
 @pytest.mark.parametrize("batch", [1, "n"])
@@ -64,7 +77,7 @@ def test_what_is_no_describer_is_said_to_be_none(tmp_path):
     missing = helper.make_node("Reshape", ["flat", "flat"], ["feature"])
     with pytest.raises(InputError, match="not an ONNX model that runs here"):
         OnnxFace(write_model(tmp_path / "reshape.onnx", 1, 112, missing))
-    with pytest.raises(InputError, match="no describer 'resnet'; there are sface-int8"):
+    with pytest.raises(InputError, match="no describer 'resnet'; there are sface-tv"):
         open_describer("resnet")
     with pytest.raises(InputError, match="no such"):
         open_describer(f"ResNet50:{tmp_path}/none.pth")

@@ -109,7 +109,7 @@ def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
 def test_a_track_between_two_looks_is_not_missed(video):
     (first, _) = watched(video, given([(12, 10), (13, 10)], [(0, 50), (49, 50)]))
     assert [t.number.tolist() for t in first.tracks] == [[0, 5, 10, 12, *range(15, 50, 5)], [12]]
-    assert [len(t.features) for t in first.tracks] == [5, 1]
+    assert [len(t.features) for t in first.tracks] == [7, 1]
     assert first.tracks[1].end == pytest.approx(15 / 25)  # when it was looked at again
 
 

@@ -74,7 +74,7 @@ def test_people_are_described_and_pictures_without_a_face_are_named(album, weigh
     assert tracks.identity.tolist() == ["d10", "d3", "d3"]
     assert tracks.face_counts.tolist() == [9, 3, 3]
     assert [path.name for path in faceless] == ["empty.jpg"]
-    assert (tracks.describer, tracks.features.dim) == ("SFace", 128)
+    assert (tracks.describer, tracks.features.dim) == ("SFace-TV", 128)
     means = tracks.mean_features()
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     alike = means @ means.T

@@ -45,7 +45,8 @@ class Character:
     seconds : float
         Screen time: for how long at least one of its tracks is seen.
     sure : float
-        How sure castlist is that these tracks are one person, and all of them: 0 to 1.
+        The probability that these tracks are one person; of a single track, that it is all there
+        is of one.
     reviewed : bool
         Whether a person gave it a name, or said that it is background.
     """
@@ -107,9 +108,8 @@ class Cast:
 def make_cast(
     tracks: TrackSet,
     labels: NDArray[np.int64],
-    embeddings: NDArray[np.floating],
+    features: NDArray[np.floating],
     duration: float,
-    typical: float = 0.0,
     said: State | None = None,
     starts: Sequence[float] = (0.0,),
 ) -> Cast:
@@ -121,12 +121,10 @@ def make_cast(
         Tracks of one or more videos.
     labels : ndarray of int, shape (n_tracks,)
         The cluster of each; -1 for tracks that are nobody's.
-    embeddings : ndarray of shape (n_tracks, dim)
-        What was clustered, to tell how sure it is.
+    features : ndarray of shape (n_tracks, dim)
+        Mean features of the tracks, to tell how sure each character is.
     duration : float
         Seconds of video; of several, all together.
-    typical : float
-        Squared distance of two tracks of one person, where no character here has two.
     said : State, optional
         Names and what is background, by label; labels are then the numbers of characters.
     starts : sequence of float
@@ -136,7 +134,7 @@ def make_cast(
     kept = labels >= 0
     clusters = np.unique(labels[kept])
     total = np.array([screen_time(spans[labels == c]) for c in clusters])
-    sure = certainty(embeddings[kept], labels[kept], typical)
+    sure = certainty(features[kept], labels[kept])
     limit = min(BACKGROUND_SHARE * float(total.max(initial=0.0)), BACKGROUND_SECONDS)
     background = total < limit
     names: dict[int, str] = {}

@@ -1,43 +1,80 @@
-"""How sure a character is: whether its tracks are closer to each other than to anybody else."""
+"""How sure a character is: the probability that all of its tracks show one person.
+
+Embeddings cannot tell: tracks that were clustered together have been averaged with each other. The
+features of the describer can. A character is sure if even its most distant track is more similar to
+the others of it than its tracks are to anybody else.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-_ROWS = 512  # of all pairs of clusters at once: of 20,000 clusters 80 MB a matrix
+#: Logistic regression of whether a character is of one person, on the margin; and of whether a
+#: single track is all there is of its person, on the similarity to others (``docs/benchmark.md``).
+SLOPE, OFFSET = 5.46, 1.50
+SINGLE_SLOPE, SINGLE_OFFSET = -4.95, 1.91
+
+_NEAREST = 3  # tracks that the similarity of a track is averaged over
+_MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared: of all characters, and of one
+_ROWS = 1024  # of all pairs of tracks at once
 
 
-def certainty(
-    embeddings: NDArray[np.floating], labels: NDArray[np.int64], typical: float = 0.0
-) -> NDArray[np.float64]:
-    """Return one value a cluster, in order of label, 0 (a guess) to 1.
+def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the probability that each cluster is right, in order of label.
 
-    It is 1 − own / nearest: how far members are from each other, over how far they are from the
-    nearest other cluster, both mean squared distances, which means and norms of clusters are enough
-    for. A single track is taken to be spread as the others are, on average; where all are single,
-    as ``typical`` says.
+    The margin of a cluster is its cohesion less its similarity to others. Cohesion is the least
+    mean cosine of a track to the rest of its cluster. The similarity of a track to others is the
+    mean of its three largest cosines to tracks of other clusters, that of a cluster the mean over
+    its tracks. For the latter, some tracks of a large cluster are taken, spread evenly.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, dim)
+        Mean features of tracks.
+    labels : ndarray of int, shape (n,)
+        The cluster of each.
     """
-    x = np.asarray(embeddings, np.float64)
     names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
     if not len(names):
         return np.empty(0)
-    mean = np.zeros((len(names), x.shape[1]))
-    np.add.at(mean, code, x)
-    mean /= count[:, None]
-    square = np.square(x).sum(axis=1)
-    spread = np.bincount(code, square) / count - np.square(mean).sum(axis=1)
-    spread = np.maximum(spread, 0)  # mean squared distance to the middle of the cluster
-    own = 2 * spread * count / np.maximum(count - 1, 1)  # … to the other members
-    nearest = np.full(len(names), np.inf)
-    for start in range(0, len(names), _ROWS):
+    x = np.asarray(features, np.float64)
+    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    total = np.zeros((len(names), x.shape[1]))
+    np.add.at(total, code, x)
+    to_rest = ((x * total[code]).sum(axis=1) - 1) / np.maximum(count - 1, 1)[code]
+    cohesion = np.full(len(names), np.inf)
+    np.minimum.at(cohesion, code, to_rest)
+    rows = _some_of_each(code, count)
+    others = _similarity_to_others(x[rows].astype(np.float32), code[rows])
+    many = _logistic(SLOPE * (cohesion - others) + OFFSET)
+    single = _logistic(SINGLE_SLOPE * others + SINGLE_OFFSET)
+    return np.where(count > 1, many, single)
+
+
+def _similarity_to_others(x: NDArray[np.float32], code: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the similarity of each cluster to others; 0 where there is no other."""
+    similar = np.empty(len(x))
+    for start in range(0, len(x), _ROWS):
         part = slice(start, start + _ROWS)
-        between = np.square(mean[part]).sum(axis=1)[:, None] + np.square(mean).sum(axis=1)
-        between = between - 2 * mean[part] @ mean.T + spread[part, None] + spread
-        between[np.arange(between.shape[0]), start + np.arange(between.shape[0])] = np.inf
-        nearest[part] = between.min(axis=1)
-    many = count > 1
-    usual = float(np.average(own[many], weights=count[many])) if many.any() else typical
-    own = np.where(many, own, usual)
-    sure = np.where(np.isinf(nearest), 1.0, 1 - own / np.maximum(nearest, 1e-12))
-    return np.clip(sure, 0.0, 1.0)
+        cosine = np.where(code[part, None] == code, -np.inf, x[part] @ x.T)
+        few = min(_NEAREST, len(x))
+        top = np.partition(cosine, len(x) - few, axis=1)[:, -few:].astype(np.float64)
+        there = np.isfinite(top)
+        similar[part] = np.where(there, top, 0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    return np.asarray(np.bincount(code, similar) / np.bincount(code))
+
+
+def _some_of_each(code: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return rows of every cluster, all or some of them, spread evenly, in their order."""
+    most = int(np.clip(_MOST // len(count), 2, _MOST_OF_ONE))
+    order = np.argsort(code, kind="stable")
+    place = np.arange(len(code)) - (np.cumsum(count) - count)[code[order]]
+    step = np.maximum(count / most, 1.0)[code[order]]
+    # The first row of each of ``most`` equal stretches.
+    return np.sort(order[np.floor(place / step) != np.floor((place - 1) / step)])
+
+
+def _logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-x)))

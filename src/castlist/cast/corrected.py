@@ -129,8 +129,8 @@ class Corrected:
                 scanned, state = self.scanned, self.state
                 labels = np.where(state.not_face, -1, state.owner)
                 self._cast = make_cast(
-                    self.tracks, labels, self.points, scanned.duration, scanned.threshold / 2,
-                    state, scanned.starts.tolist(),
+                    self.tracks, labels, self.facts.looks, scanned.duration, state,
+                    scanned.starts.tolist(),
                 )  # fmt: skip
                 self._by_number = {one.number: one for one in self._cast.characters}
             return self._cast

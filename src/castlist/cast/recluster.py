@@ -253,7 +253,7 @@ def model_of(corrections: Corrections) -> BallModel:
     noted = corrections.scanned.run.get("settings", {})
     name = str(noted.get("model", "shipped"))
     if name == "shipped":
-        return shipped_model(corrections.tracks.describer or "SFace")
+        return shipped_model(corrections.tracks.describer or "SFace-TV")
     path = Path(name)
     model = load_model(path)
     wanted = noted.get("model_print")  # not noted by a castlist of old

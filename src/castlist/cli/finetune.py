@@ -48,7 +48,7 @@ def finetune(
     check_file(out, ".safetensors")
     with waiting("reading tracks"):
         tracks = read_tracks(*data, boxes=boxes)
-        start = load_model(model) if model else shipped_model(tracks.describer or "SFace")
+        start = load_model(model) if model else shipped_model(tracks.describer or "SFace-TV")
     usual = FinetuneSettings.of(start)
     settings = replace(
         usual,

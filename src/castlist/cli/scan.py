@@ -71,8 +71,10 @@ def scan(
                           "SE-ResNet50-256:FILE or ResNet50:FILE.")
     ] = DEFAULTS[1],
     finetune: Annotated[
-        bool, typer.Option(help="Fine-tune the model on the video first, with who shares a frame.")
-    ] = True,
+        bool,
+        typer.Option(help="Fine-tune the model on the video first, with the tracks that share a "
+                     "frame. On real footage this merges strangers."),
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
     tracks: Annotated[
         Path | None,

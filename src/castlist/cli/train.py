@@ -77,10 +77,20 @@ def train(
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=0, help="Average embeddings with neighbours so often.")
+        int | None, typer.Option(min=0, help="Number of neighbour-averaging rounds.")
     ] = None,
     reach: Annotated[
-        float | None, typer.Option(help="Cosine from which on two are neighbours.")
+        float | None, typer.Option(help="Cosine above which two embeddings are neighbours.")
+    ] = None,
+    nearest: Annotated[
+        float | None,
+        typer.Option(min=0, help="Most neighbours of an embedding, times √n; 0 for all."),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Train on made casts of up to this many people; 0 for uniform batches."
+        ),
     ] = None,
     half: Annotated[
         bool | None,
@@ -132,8 +142,8 @@ def train(
         "epsilon": epsilon, "company": company, "weight_decay": weight_decay,
         "hidden": None if hidden is None else _widths(hidden), "embedding": embedding,
         "normalise": normalise, "standardise": standardise, "residual": residual,
-        "rounds": rounds, "reach": reach, "half": half, "held": held, "alpha_b": alpha_b,
-        "b_hat": b_hat, "operating": operating,
+        "rounds": rounds, "reach": reach, "nearest": nearest, "people": people, "half": half,
+        "held": held, "alpha_b": alpha_b, "b_hat": b_hat, "operating": operating,
         "freeze_b": freeze_b, "rate_b": rate_b, "validation": fraction,
         "validate_every": validate_every, "seed": seed,
     }  # fmt: skip

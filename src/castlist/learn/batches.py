@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from castlist.errors import InputError
 from castlist.tracks import TrackSet
 
+#: Made casts in a batch, people of the smallest one, tracks of a person at most, and the exponent
+#: of the Pareto distribution of their numbers.
+CASTS, FEWEST_PEOPLE, MOST, SKEW = 8, 3, 60, 0.8
+
 
 @dataclass(frozen=True)
 class Split:
@@ -67,6 +71,39 @@ def uniform_batches(
     """
     for batch in np.array_split(rng.permutation(len(tracks)), max(1, round(len(tracks) / size))):
         yield draw_faces(tracks, labels, batch, rng, half)
+
+
+def cast_batches(
+    labels: NDArray[np.int64], people: int, rng: np.random.Generator
+) -> Iterator[list[NDArray[np.int64]]]:
+    """Go through as many tracks as there are, once, in batches of made casts, as of videos.
+
+    A cast has few people or many, up to ``people``; their numbers of tracks are skewed, as those of
+    characters are: most have a few tracks, a few have most of them.
+
+    Yields
+    ------
+    list of ndarray of int
+        The tracks of each cast.
+    """
+    order = np.argsort(labels, kind="stable")
+    names, start, count = np.unique(labels[order], return_index=True, return_counts=True)
+    weight = np.sqrt(count) / np.sqrt(count).sum()
+    most = min(people, len(names))
+    drawn = 0
+    while drawn < len(labels):
+        batch = []
+        for _ in range(CASTS):
+            size = int(np.exp(rng.uniform(np.log(min(FEWEST_PEOPLE, most)), np.log(most + 0.99))))
+            chosen = rng.choice(len(names), size, replace=False, p=weight)
+            wanted = 1 + (2 * rng.pareto(SKEW, size)).astype(np.int64)
+            own = [
+                rng.choice(order[start[k] : start[k] + count[k]], min(n, count[k], MOST), False)
+                for k, n in zip(chosen, wanted, strict=True)
+            ]
+            batch.append(np.concatenate(own))
+            drawn += len(batch[-1])
+        yield batch
 
 
 def draw_faces(

@@ -30,9 +30,10 @@ class BallModel(nn.Module):
     residual : bool
         Add the MLP's output to its (standardised) input, and start as the identity: for features
         that keep people apart already. The paper's MLP starts at random.
-    rounds, reach : int and float
-        How often an embedding is replaced by the mean of its neighbours in its video, and the
-        cosine from which on two are neighbours (``learn/neighbours.py``). The paper's is not.
+    rounds, reach, nearest : int, float and float
+        How often an embedding is replaced by the mean of its neighbours in its video, the cosine
+        above which two are neighbours, and the most neighbours of one, as a multiple of √n, 0 for
+        all (``learn/neighbours.py``). The paper averages nothing.
     describer : str
         Name of the base CNN whose features it takes.
 
@@ -58,6 +59,7 @@ class BallModel(nn.Module):
         residual: bool = False,
         rounds: int = TrainSettings.rounds,
         reach: float = TrainSettings.reach,
+        nearest: float = TrainSettings.nearest,
         describer: str = "",
     ) -> None:
         super().__init__()
@@ -73,7 +75,7 @@ class BallModel(nn.Module):
             raise InputError("neighbours are averaged on the unit sphere only")
         self.normalise = normalise
         self.residual = residual
-        self.rounds, self.reach = int(rounds), float(reach)
+        self.rounds, self.reach, self.nearest = int(rounds), float(reach), float(nearest)
         self.operating: float | None = None
         self.describer = describer
         self.settings: dict[str, Any] = {}
@@ -113,7 +115,7 @@ class BallModel(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Map the features of one set of faces or tracks to embeddings, with gradient."""
-        return average_neighbours(self.alone(features), self.reach, self.rounds)
+        return self._averaged(self.alone(features))
 
     def alone(self, features: Tensor) -> Tensor:
         """Map features to embeddings, each by itself."""
@@ -163,5 +165,8 @@ class BallModel(nn.Module):
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
             points = torch.from_numpy(out[own]).to(self.mean.device)
-            out[own] = average_neighbours(points, self.reach, self.rounds).cpu().numpy()
+            out[own] = self._averaged(points).cpu().numpy()
         return out
+
+    def _averaged(self, points: Tensor) -> Tensor:
+        return average_neighbours(points, self.reach, self.rounds, self.nearest)

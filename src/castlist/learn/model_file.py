@@ -21,7 +21,7 @@ from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
 from castlist.learn.settings import MOST_ROUNDS
 
-FORMAT = 2
+FORMAT = 3
 _METADATA = "castlist"
 _LARGEST = 2**30  # bytes: many times a model, or what a training needs to go on
 #: What safetensors raises at what is none, or has numbers of a kind that PyTorch lacks.
@@ -43,6 +43,7 @@ def save_model(model: BallModel, path: str | Path) -> None:
             "residual": model.residual,
             "rounds": model.rounds,
             "reach": model.reach,
+            "nearest": model.nearest,
             "operating": model.operating,
             "describer": model.describer,
             "b": model.b.item(),
@@ -68,13 +69,13 @@ def load_model(path: str | Path) -> BallModel:
             )
         dims = [int(d) for d in about["dims"]]
         _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])
-        if not 0 <= about["rounds"] <= MOST_ROUNDS or not -1 <= about["reach"] <= 1:
-            raise InputError(
-                f"{path}: not a castlist model ({about['rounds']} rounds at {about['reach']})"
-            )
+        averaging = about["rounds"], about["reach"], about["nearest"]
+        if not (0 <= averaging[0] <= MOST_ROUNDS and -1 <= averaging[1] <= 1 and averaging[2] >= 0):
+            raise InputError(f"{path}: not a castlist model (neighbours averaged by {averaging})")
         model = BallModel(
             dims, normalise=bool(about["normalise"]), residual=bool(about["residual"]),
-            rounds=about["rounds"], reach=about["reach"], describer=str(about["describer"]),
+            rounds=averaging[0], reach=averaging[1], nearest=averaging[2],
+            describer=str(about["describer"]),
         )  # fmt: skip
         model.operating = None if about["operating"] is None else float(about["operating"])
         if not 0 <= (model.operating or 0) < math.inf:

@@ -13,26 +13,57 @@ from torch.nn import functional as F
 
 #: Rows of a matrix of cosines at once, where no gradient needs all of them.
 _ROWS = 2048
+_ROUNDING = 1e-6  # of a cosine: the same one, computed in blocks of another size
 
 
-def average_neighbours(points: Tensor, reach: float, rounds: int) -> Tensor:
+def average_neighbours(points: Tensor, reach: float, rounds: int, nearest: float = 0.0) -> Tensor:
     """Replace every point of the unit sphere by a mean of its neighbours, itself among them.
 
-    z_i ← unit(Σ_j [cos(z_i, z_j) − reach]₊ z_j), so many times over. It is differentiable: a model
-    is trained through it.
+    z_i ← unit(Σ_j [cos(z_i, z_j) − reach]₊ z_j), repeated ``rounds`` times. It is differentiable: a
+    model is trained through it.
 
     Parameters
     ----------
     points : Tensor of shape (n, D)
         Of unit length.
     reach : float
-        Cosine from which on two are neighbours.
+        Cosine above which two points are neighbours.
     rounds : int
-        How often.
+        Number of rounds.
+    nearest : float
+        Two points are neighbours only if one of them is among the k most similar to the other,
+        itself included, with k = ``nearest`` · √n. Without that bound, the means of two people who
+        look alike and have many tracks move together. In a longer video a person has more tracks,
+        so k grows with n. 0 is no bound.
     """
     for _ in range(rounds):
         blocks = (points,) if points.requires_grad else torch.split(points, _ROWS)
+        least = _least_cosine(points, reach, nearest)
+        first = torch.split(least, [len(rows) for rows in blocks])
         points = F.normalize(
-            torch.cat([(rows @ points.T - reach).clamp_min_(0) @ points for rows in blocks]), dim=1
+            torch.cat(
+                [
+                    _weights(rows @ points.T, torch.minimum(own[:, None], least), reach) @ points
+                    for rows, own in zip(blocks, first, strict=True)
+                ]
+            ),
+            dim=1,
         )
     return points
+
+
+@torch.no_grad()
+def _least_cosine(points: Tensor, reach: float, nearest: float) -> Tensor:
+    """Return the cosine of each point to the last of its nearest ones."""
+    count = max(2, round(nearest * len(points) ** 0.5))
+    if not nearest or count >= len(points):
+        return points.new_full((len(points),), reach)
+    last = [
+        (rows @ points.T).topk(count, dim=1).values[:, -1] for rows in torch.split(points, _ROWS)
+    ]
+    return torch.cat(last) - _ROUNDING
+
+
+def _weights(cosine: Tensor, least: Tensor, reach: float) -> Tensor:
+    """Return the weights of the mean: how far a cosine is above the reach, if it is not below."""
+    return (cosine - reach).clamp_min(0) * (cosine >= least)

@@ -9,13 +9,14 @@ from castlist.errors import InputError
 from castlist.learn.settings import TrainSettings
 
 #: ``paper`` is the paper's, to the letter. ``neighbours`` is ours (docs/neighbours.md): the ball
-#: loss through the averaging of neighbours, b learned on people whom the MLP does not see.
+#: loss through the averaging of neighbours, on made casts, b learned on people whom the MLP does
+#: not see.
 RECIPES: dict[str, TrainSettings] = {
     "paper": TrainSettings(),
     "neighbours": TrainSettings(
-        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.32, half=True,
-        company=True, held=0.2, alpha_b=180.0, b_hat=-1.82, rate=0.005, rate_b=1.0, freeze_b=0,
-        epochs=10,
+        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.32, nearest=1.4,
+        people=40, half=True, alpha=3.0, company=True, held=0.2, alpha_b=20.0, b_hat=-1.82,
+        rate=0.005, decay=0.6, decay_every=1, rate_b=1.0, freeze_b=0, epochs=5,
     ),
 }  # fmt: skip
 DEFAULT_RECIPE = "neighbours"

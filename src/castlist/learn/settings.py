@@ -29,12 +29,12 @@ _RULES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("embedding batch epochs decay_every validate_every", "at least 1", lambda value: value >= 1),
     ("rate decay", "positive", lambda value: value > 0),
     ("alpha alpha_b epsilon weight_decay", "0 or more", lambda value: value >= 0),
-    ("rate_b freeze_b seed rounds", "0 or more", lambda value: value >= 0),
+    ("rate_b freeze_b seed rounds nearest people", "0 or more", lambda value: value >= 0),
     ("momentum reach held", "in [0, 1)", lambda value: 0 <= value < 1),
     ("validation", "between 0 and 1", lambda value: 0 < value < 1),
-    ("rate decay alpha alpha_b epsilon weight_decay rate_b b_hat", "finite", isfinite),
+    ("rate decay alpha alpha_b epsilon weight_decay rate_b b_hat nearest", "finite", isfinite),
     ("embedding", f"at most {_WIDEST:,}", lambda value: value <= _WIDEST),
-    ("batch epochs decay_every validate_every freeze_b", f"at most {_MOST:,}",
+    ("batch epochs decay_every validate_every freeze_b people", f"at most {_MOST:,}",
      lambda value: value <= _MOST),
     ("rounds", f"at most {MOST_ROUNDS}", lambda value: value <= MOST_ROUNDS),
     ("seed", f"at most {_LARGEST_SEED:,}", lambda value: value <= _LARGEST_SEED),
@@ -52,14 +52,17 @@ class TrainSettings:
     normalise : whether embeddings are on the unit sphere; None is what the loss wants.
     standardise : whether features are standardised by the training set's mean and scale first.
     residual : whether the MLP's output is added to its input; embeddings are as long as features.
-    rounds, reach : how often an embedding is averaged with its neighbours, and the cosine from
-        which on two are neighbours.
+    rounds, reach, nearest : how often an embedding is averaged with its neighbours, the cosine
+        above which two are neighbours, and the most neighbours of one among n, as a multiple of √n,
+        0 for all.
     alpha, epsilon : weight of L_sim, and margin in γ = 9b + ε.
     company : whether L_sim is averaged only over samples with another of their identity.
     held, alpha_b : share of the people who are held out from the MLP and train b alone, and the
         weight of L_sim in that; 0 is the paper's way, where b is trained on whom the MLP fits.
     b_hat : where b̂ starts; b = softplus(b̂).
     batch, epochs : tracks a batch, and times through all tracks.
+    people : people of a made cast, at most; a batch is then several made casts, as of as many
+        videos, and ``batch`` is not used. 0 draws tracks uniformly.
     half : whether a random half of a track's faces is averaged, instead of one face chosen.
     rate, momentum, decay, decay_every : of SGD; the rate falls by ``decay`` every so many epochs.
     weight_decay : of the MLP's weights.
@@ -80,6 +83,7 @@ class TrainSettings:
     residual: bool = False  # the paper's MLP starts at random
     rounds: int = 0  # not the paper's
     reach: float = 0.35
+    nearest: float = 0.0
     alpha: float = 4.0  # sec. 4
     epsilon: float = 0.05  # not in the text; the authors' released loss
     company: bool = False  # sec. 3.2: over all samples
@@ -87,6 +91,7 @@ class TrainSettings:
     alpha_b: float = 4.0
     b_hat: float = 0.1  # not in the text; the authors' released loss
     batch: int = 2000  # sec. 4
+    people: int = 0  # not the paper's
     half: bool = False  # sec. 4: one face
     epochs: int = 150  # not in the text; the released checkpoint is of epoch 127
     rate: float = 0.003  # sec. 4

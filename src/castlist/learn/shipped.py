@@ -10,7 +10,7 @@ from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 
 #: Model files in ``castlist/models``, by the describer whose features they take.
-SHIPPED = {"SFace": "sface.safetensors"}
+SHIPPED = {"SFace-TV": "sface_tv.safetensors", "SFace": "sface.safetensors"}
 
 
 def shipped_print() -> str:
@@ -21,7 +21,7 @@ def shipped_print() -> str:
     return digest.hexdigest()
 
 
-def shipped_model(describer: str = "SFace") -> BallModel:
+def shipped_model(describer: str = "SFace-TV") -> BallModel:
     """Return the model that comes with castlist for a describer's features."""
     if describer not in SHIPPED:
         raise InputError(

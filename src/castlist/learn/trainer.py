@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from castlist.errors import CastlistError, InputError, first_line
-from castlist.learn.batches import draw_faces, uniform_batches
+from castlist.learn.batches import cast_batches, draw_faces, uniform_batches
 from castlist.learn.losses.ball import BallLoss
 from castlist.learn.losses.registry import make_loss
 from castlist.learn.model import BallModel
@@ -20,6 +21,8 @@ from castlist.learn.settings import TrainSettings
 from castlist.learn.validation import Truth
 from castlist.tracks import TrackSet
 
+#: Features and labels of one video after another, real or made.
+Batch = list[tuple[NDArray[np.float32], NDArray[np.int64]]]
 #: Epochs after which a typical sample inside a foreign ball is no longer just a slow start.
 _COLLAPSE_PATIENCE = 10
 
@@ -72,6 +75,7 @@ class Trainer:
                 residual=settings.residual,
                 rounds=settings.rounds,
                 reach=settings.reach,
+                nearest=settings.nearest,
                 b_hat=settings.b_hat,
                 describer=tracks.describer,
             )
@@ -138,34 +142,48 @@ class Trainer:
         sums: dict[str, float] = {}
         batches = 0
         self._all.train()
-        for features, labels in uniform_batches(
-            self._seen, self._seen_labels, settings.batch, rng, settings.half
-        ):
+        held = self._batches(self.tracks[self._held], self.labels[self._held], rng, endless=True)
+        for batch in self._batches(self._seen, self._seen_labels, rng):
             b = model.b.detach() if len(self._held) else model.b
-            terms = self.loss(model(torch.from_numpy(features)), torch.from_numpy(labels), b)
             self.optimiser.zero_grad(set_to_none=True)
-            terms.total.backward()
+            for features, labels in batch:
+                terms = self.loss(model(torch.from_numpy(features)), torch.from_numpy(labels), b)
+                (terms.total / len(batch)).backward()
+                for name, value in {"loss": terms.total, **terms.parts}.items():
+                    sums[name] = sums.get(name, 0.0) + value.item() / len(batch)
             if len(self._held) and model.b_hat.requires_grad:
-                self._radius_loss(rng).backward()  # type: ignore[no-untyped-call]
+                self._radius_loss(next(held)).backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             batches += 1
-            for name, value in {"loss": terms.total, **terms.parts}.items():
-                sums[name] = sums.get(name, 0.0) + value.item()
         means = {name: value / batches for name, value in sums.items()}
         if not np.isfinite(means["loss"]):
             raise CastlistError(f"epoch {number}: the loss is {means['loss']}; try a smaller rate")
         return means
 
-    def _radius_loss(self, rng: np.random.Generator) -> torch.Tensor:
+    def _batches(
+        self, tracks: TrackSet, labels: NDArray[np.int64], rng: np.random.Generator, *,
+        endless: bool = False,
+    ) -> Iterator[Batch]:  # fmt: skip
+        """Go through tracks once, or for ever: in uniform batches, or in batches of made casts."""
+        settings = self.settings
+        while True:
+            if settings.people:
+                for casts in cast_batches(labels, settings.people, rng):
+                    yield [draw_faces(tracks, labels, rows, rng, settings.half) for rows in casts]
+            else:
+                for one in uniform_batches(tracks, labels, settings.batch, rng, settings.half):
+                    yield [one]
+            if not endless:
+                return
+
+    def _radius_loss(self, batch: Batch) -> torch.Tensor:
         """Compute the ball loss of people whom the MLP does not learn from: only b does."""
-        size = min(self.settings.batch, len(self._held))
-        batch = rng.choice(self._held, size, replace=False)
-        features, labels = draw_faces(self.tracks, self.labels, batch, rng, self.settings.half)
-        with torch.no_grad():
-            embeddings = self.model(torch.from_numpy(features))
-        total: torch.Tensor = self._ball_of_held(
-            embeddings, torch.from_numpy(labels), self.model.b
-        ).total
+        total = torch.zeros(())
+        for features, labels in batch:
+            with torch.no_grad():
+                embeddings = self.model(torch.from_numpy(features))
+            terms = self._ball_of_held(embeddings, torch.from_numpy(labels), self.model.b)
+            total = total + terms.total / len(batch)
         return total
 
     def _validate(self, number: int) -> dict[str, Any]:

@@ -22,8 +22,8 @@ export function percent(share) {
 }
 
 export function sureness(sure) {
-  if (sure >= 0.66) return "sure";
-  return sure >= 0.33 ? "fairly sure" : "unsure";
+  if (sure >= 0.93) return "sure";
+  return sure >= 0.8 ? "fairly sure" : "unsure";
 }
 
 export function count(n, what) {

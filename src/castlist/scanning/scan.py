@@ -225,8 +225,7 @@ def _group(
                 progress=progress,
             )  # fmt: skip
             points = embed_tracks(tracks, model)
-            # Two faces of one ball are 2b apart on average, and τ is 4b.
-            cast = make_cast(tracks, made.labels, points, duration, model.threshold / 2)
+            cast = make_cast(tracks, made.labels, tracks.mean_features(), duration)
         else:
             cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
         write_points(notes.folder, points)
@@ -256,7 +255,6 @@ def _report(notes: RunNotes, corrections: Corrections) -> None:
 def _model(settings: ScanSettings) -> BallModel:
     if settings.model is not None:
         return load_model(settings.model)
-    sface = settings.describer in SFACE
-    if not sface and settings.describer not in REGISTRY:
+    if settings.describer not in REGISTRY:
         open_describer(settings.describer, settings.device)  # says so if there is none
-    return shipped_model("SFace" if sface else settings.describer)
+    return shipped_model(SFACE.get(settings.describer, settings.describer))

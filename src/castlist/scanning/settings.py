@@ -27,7 +27,7 @@ class ScanSettings:
     characters, min_characters, max_characters : int, optional
         The number of characters, or bounds of it, for who knows; nobody needs to.
     finetune : bool
-        Whether the model is fine-tuned on the video first, where two tracks share a frame.
+        Whether the model is fine-tuned on the video first, with the tracks that share a frame.
     device : str
         ``cpu`` or ``cuda``.
     tracks : Path or None
@@ -40,7 +40,7 @@ class ScanSettings:
     characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
-    finetune: bool = True  # docs/study.md: nearer to the true number of characters
+    finetune: bool = False  # docs/neighbours.md: on real footage it merges strangers
     device: str = "cpu"
     tracks: Path | None = None
 

@@ -157,7 +157,9 @@ def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
         return None
     # A residual model of no training is the identity, on the sphere.
     dim = _labelled(test.validation).require_features().dim
-    return BallModel((dim, dim), residual=True, rounds=method.rounds, reach=method.reach).eval()
+    return BallModel(
+        (dim, dim), residual=True, rounds=method.rounds, reach=method.reach, nearest=method.nearest
+    ).eval()
 
 
 def _threshold(method: Method, model: BallModel | None, test: Test) -> float:

@@ -21,7 +21,7 @@ class Method:
     key : its name in ``paper.toml``, if the paper has figures of it.
     finetune : whether it is also fine-tuned on each video.
     kmeans_variants : whether X-means and G-means are tried on its embeddings.
-    rounds, reach : for the base features, the averaging of neighbours.
+    rounds, reach, nearest : for the base features, the averaging of neighbours.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Method:
     kmeans_variants: bool = False
     rounds: int = 0
     reach: float = TrainSettings.reach
+    nearest: float = TrainSettings.nearest
 
     @property
     def is_base(self) -> bool:

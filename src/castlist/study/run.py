@@ -168,7 +168,7 @@ class _Work:
             return job.file.parent, job.file.parent.name
         if method.model is not None:
             return None, contents((method.model,))
-        return None, [method.rounds, method.reach]
+        return None, [method.rounds, method.reach, method.nearest]
 
     def results(self, testing: Sequence[Piece], timing: Sequence[Piece]) -> Results:
         """Gather what the pieces found."""

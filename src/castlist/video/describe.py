@@ -21,8 +21,9 @@ from castlist.video.settings import check_device
 from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
-#: Weights that are SFace, for which castlist comes with a model.
-SFACE = ("sface-int8", "sface")
+#: Weights that are SFace, with the name of their features: SFace's own, and ours for television
+#: (docs/describer.md).
+SFACE = {"sface-tv": "SFace-TV", "sface-int8": "SFace", "sface": "SFace"}
 _VGGFACE2 = ("SE-ResNet50-256", "ResNet50")
 _BATCH, _LARGEST_BATCH = 16, 1024
 
@@ -52,10 +53,10 @@ class _Aligned:
 
 
 class SFace(_Aligned):
-    """The OpenCV Zoo's SFace, 128-d, through OpenCV; features have unit length."""
+    """The OpenCV Zoo's SFace, or its twin for television, 128-d; features have unit length."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.name = "SFace"
+    def __init__(self, path: str | Path, name: str = "SFace") -> None:
+        self.name = name
         with quiet_opencv():
             self._net = cv2.dnn.readNet(str(path))
 
@@ -153,7 +154,7 @@ def open_describer(
     Parameters
     ----------
     choice : str
-        ``sface-int8`` or ``sface`` (the default and its larger twin), an opt-in of
+        ``sface-tv`` (the default), ``sface`` or ``sface-int8`` (the OpenCV Zoo's), an opt-in of
         ``castlist models``, the path of an ONNX file of the ArcFace kind, or
         ``SE-ResNet50-256:path`` or ``ResNet50:path`` with a VGGFace2 state dict.
     device : str
@@ -163,7 +164,7 @@ def open_describer(
     """
     check_device(device)
     if choice in SFACE:
-        return SFace(fetch(choice, progress))
+        return SFace(fetch(choice, progress), SFACE[choice])
     if choice in REGISTRY and not choice.startswith("yunet"):
         return OnnxFace(fetch(choice, progress), choice, device)
     kind, path = choice.partition(":")[0], describer_file(choice)

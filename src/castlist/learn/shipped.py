@@ -10,7 +10,11 @@ from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 
 #: Model files in ``castlist/models``, by the describer whose features they take.
-SHIPPED = {"SFace-TV": "sface_tv.safetensors", "SFace": "sface.safetensors"}
+SHIPPED = {
+    "SFace-TV": "sface_tv.safetensors",
+    "SFace": "sface.safetensors",
+    "edgeface": "edgeface.safetensors",
+}
 
 
 def shipped_print() -> str:

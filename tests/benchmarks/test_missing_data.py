@@ -27,6 +27,9 @@ def ended(monkeypatch, folder, name, *words):
         ("bench_cuts --data nothere", "there is no nothere/clips"),
         ("cut_videos out --data nothere", "there is no nothere/clips"),
         ("bench_review nothere", "nothere has no recast episodes"),
+        ("bench_pairs casts nothere", "nothere has no truth"),
+        ("bench_model nothere", "nothere has no track files"),
+        ("fit_certainty casts nothere nothere", "no truth, or no episodes"),
     ],
 )
 def test_missing_data_are_named(words, said, tmp_path, monkeypatch, capsys):

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Logistic regression of whether a character is of one person, on the margin; and of whether a
-#: single track is all there is of its person, on the similarity to others (``docs/benchmark.md``).
-SLOPE, OFFSET = 5.46, 1.50
-SINGLE_SLOPE, SINGLE_OFFSET = -4.95, 1.91
+#: single track is all there is of its person, on the similarity to others: fitted by
+#: ``benchmarks/fit_certainty.py``.
+SLOPE, OFFSET = 5.49, 1.43
+SINGLE_SLOPE, SINGLE_OFFSET = -4.63, 2.06
 
 _NEAREST = 3  # tracks that the similarity of a track is averaged over
 _MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared: of all characters, and of one
@@ -22,6 +23,20 @@ _ROWS = 1024  # of all pairs of tracks at once
 
 def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the probability that each cluster is right, in order of label.
+
+    It is the logistic of the margin of a cluster, that of a single track of its similarity to
+    others; :func:`margins` says what these are.
+    """
+    cohesion, others, count = margins(features, labels)
+    many = _logistic(SLOPE * (cohesion - others) + OFFSET)
+    single = _logistic(SINGLE_SLOPE * others + SINGLE_OFFSET)
+    return np.where(count > 1, many, single)
+
+
+def margins(
+    features: NDArray[np.floating], labels: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the cohesion of each cluster, its similarity to others, and how many tracks it has.
 
     The margin of a cluster is its cohesion less its similarity to others. Cohesion is the least
     mean cosine of a track to the rest of its cluster. The similarity of a track to others is the
@@ -37,7 +52,7 @@ def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDAr
     """
     names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
     if not len(names):
-        return np.empty(0)
+        return np.empty(0), np.empty(0), count
     x = np.asarray(features, np.float64)
     x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     total = np.zeros((len(names), x.shape[1]))
@@ -46,10 +61,7 @@ def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDAr
     cohesion = np.full(len(names), np.inf)
     np.minimum.at(cohesion, code, to_rest)
     rows = _some_of_each(code, count)
-    others = _similarity_to_others(x[rows].astype(np.float32), code[rows])
-    many = _logistic(SLOPE * (cohesion - others) + OFFSET)
-    single = _logistic(SINGLE_SLOPE * others + SINGLE_OFFSET)
-    return np.where(count > 1, many, single)
+    return cohesion, _similarity_to_others(x[rows].astype(np.float32), code[rows]), count
 
 
 def _similarity_to_others(x: NDArray[np.float32], code: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -68,7 +68,7 @@ def main() -> None:
     tell(f"{len(tracks):,} tracks, {len(tracks.overlaps()):,} pairs that share a frame")
     model = finetune(model, tracks, settings)
     tell(f"fine-tuning, {settings.iterations} updates")
-    labels = cluster_tracks(tracks, model, overlaps=True).labels
+    labels = cluster_tracks(tracks, model).labels
     tell("clustering")
     cast = make_cast(tracks, labels, tracks.mean_features(), float(tracks.time.max()))
     tell(f"the cast: {len(cast.characters):,} characters of {PEOPLE}")

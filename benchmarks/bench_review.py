@@ -64,7 +64,7 @@ class Episode:
         if not file.is_file():
             cache.mkdir(parents=True, exist_ok=True)
             tuned = finetune(model, tracks)
-            labels = cluster_tracks(tracks, tuned, overlaps=True).labels
+            labels = cluster_tracks(tracks, tuned).labels
             np.savez(file, points=embed_tracks(tracks, tuned), labels=labels)
         with np.load(file) as kept:
             self.points, self.labels = kept["points"], kept["labels"]

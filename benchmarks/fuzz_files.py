@@ -29,6 +29,7 @@ from castlist.cast.joined import BALLS, LABELS
 from castlist.learn.run import Run
 from castlist.video.looks import Place
 from castlist.video.parts import Parts
+from castlist.video.shots import SIGNATURE_LENGTH
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 
@@ -222,6 +223,7 @@ def parts(home: Path) -> list[Path]:
         shot=0, end=0.8, number=np.arange(4), time=np.arange(4) / 5, score=np.ones(4, np.float32),
         box=np.tile(np.array([9, 8, 70, 80], np.float32), (4, 1)), described=np.array([1, 3]),
         features=rng.normal(size=(2, 3)).astype(np.float32), pictures=[],
+        ends=rng.normal(0, 40, (2, SIGNATURE_LENGTH)).astype(np.float16),
     )  # fmt: skip
     parts = Parts(home / "parts")
     for k in range(2):

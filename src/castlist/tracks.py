@@ -45,6 +45,9 @@ class TrackSet:
         Where each track's faces begin.
     frame, time, score : ndarray, shape (n_faces,)
         Frame number (-1 where not known), seconds and detector's score (NaN where not known).
+    setup : ndarray of int, shape (n_faces,)
+        Number of the camera set-up that a face is seen in: the same scene from the same place. -1
+        where not known. A scan knows it of the first and last face of a track.
     box : ndarray of float32, shape (n_faces, 4)
         x, y, width, height in pixels; NaN where not known.
     features : Features or None
@@ -61,6 +64,7 @@ class TrackSet:
     identity: NDArray[np.str_]
     offsets: NDArray[np.int64]
     frame: NDArray[np.int64]
+    setup: NDArray[np.int32]
     time: NDArray[np.float64]
     box: NDArray[np.float32]
     score: NDArray[np.float32]
@@ -80,6 +84,7 @@ class TrackSet:
         shot: ArrayLike | None = None,
         end: ArrayLike | None = None,
         frame: ArrayLike | None = None,
+        setup: ArrayLike | None = None,
         time: ArrayLike | None = None,
         box: ArrayLike | None = None,
         score: ArrayLike | None = None,
@@ -96,7 +101,7 @@ class TrackSet:
             The describer's vector of each face.
         identity, shot, end : array-like of shape (n_faces,), optional
             Who, in which shot and until when; the same for all faces of a track.
-        frame, time, box, score : array-like, optional
+        frame, setup, time, box, score : array-like, optional
             As in the attributes.
         video, describer : str
             Names.
@@ -114,6 +119,7 @@ class TrackSet:
             "identity": _names(identity, n),
             "shot": _column("shot", shot, (n,), np.int32, -1),
             "end": _column("end", end, (n,), np.float64, np.nan),
+            "setup": _column("setup", setup, (n,), np.int32, -1),
             "frame": _column("frame", frame, (n,), np.int64, -1),
             "time": _column("time", time, (n,), np.float64, np.nan),
             "box": _column("box", box, (n, 4), np.float32, np.nan),
@@ -169,7 +175,7 @@ class TrackSet:
             raise InputError(f"features of different describers: {', '.join(sorted(describers))}")
         starts = np.cumsum([0, *(one.n_faces for one in sets)])
         per_track = ("ids", "shot", "end", "identity")
-        per_face = ("frame", "time", "box", "score")
+        per_face = ("frame", "setup", "time", "box", "score")
         merged: dict[str, Any] = {
             name: np.concatenate([getattr(one, name) for one in sets])
             for name in per_track + per_face
@@ -251,6 +257,7 @@ class TrackSet:
             identity=self.identity[chosen],
             offsets=offsets,
             frame=self.frame[faces],
+            setup=self.setup[faces],
             time=self.time[faces],
             box=self.box[faces],
             score=self.score[faces],
@@ -277,7 +284,8 @@ class TrackSet:
         without = np.flatnonzero(counts == 0)
         if len(without):
             raise InputError(f"{self.name(int(without[0]))}: no face of it has a feature")
-        columns = {name: getattr(self, name)[faces] for name in ("frame", "time", "box", "score")}
+        names = ("frame", "setup", "time", "box", "score")
+        columns = {name: getattr(self, name)[faces] for name in names}
         features = self.require_features().select(faces)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         return replace(self, offsets=offsets, features=features, **columns)
@@ -287,6 +295,10 @@ class TrackSet:
 
         Two faces in one frame are two people: these are the paper's negative pairs.
         """
+        return self._overlaps.copy()
+
+    @cached_property
+    def _overlaps(self) -> NDArray[np.int64]:
         known = np.flatnonzero(self.frame >= 0)
         track = self.track_of_face[known]
         frames = int(self.frame.max(initial=-1)) + 1
@@ -316,7 +328,7 @@ def _column(
     if given.dtype.kind not in "biuf":
         raise InputError(f"{name} must be numbers, not {given.dtype}")
     if given.size:
-        limit = 2**31 if name == "shot" else _MOST
+        limit = 2**31 if name in ("shot", "setup") else _MOST
         low, high = np.fmin.reduce(given, axis=None), np.fmax.reduce(given, axis=None)  # not NaN
         whole = np.issubdtype(dtype, np.integer)
         if low <= -limit or high >= limit or (whole and not np.isfinite(given).all()):
@@ -365,7 +377,7 @@ def _check(tracks: TrackSet) -> None:
     for name in ("video", "shot", "end", "identity"):
         if getattr(tracks, name).shape != (n,):
             raise InputError(f"{name} must have one value for each of the {n} tracks")
-    for name in ("frame", "time", "score", "box"):
+    for name in ("frame", "setup", "time", "score", "box"):
         if len(getattr(tracks, name)) != faces:
             raise InputError(f"{name} must have one value for each of the {faces} faces")
     if tracks.features is not None and len(tracks.features) != faces:

@@ -16,15 +16,21 @@ def points(n, dim=6, seed=0, spread=1.0):
     return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def by_hand(z, reach, rounds, nearest=0):
+def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
     for _ in range(rounds):
         new = np.zeros_like(z)
         most = max(2, round(nearest * np.sqrt(len(z)))) if nearest else len(z)
-        near = [set(np.argsort(-(z @ one))[:most].tolist()) for one in z]
+        alike = z @ z.T
+        for i, j in together:
+            alike[i, j] += 1
+            alike[j, i] += 1
+        near = [set(np.argsort(-row)[:most].tolist()) for row in alike]
         for i in range(len(z)):
             for j in range(len(z)):
+                if (i, j) in apart or (j, i) in apart:
+                    continue
                 if j in near[i] or i in near[j]:
-                    new[i] += max(float(z[i] @ z[j]) - reach, 0) * z[j]
+                    new[i] += max(float(alike[i, j]) - reach, 0) * z[j]
             new[i] /= np.linalg.norm(new[i])
         z = new
     return z
@@ -37,6 +43,29 @@ def test_it_is_the_formula(rounds, reach, nearest):
     z = points(12)
     found = average_neighbours(z, reach, rounds, nearest).numpy()
     np.testing.assert_allclose(found, by_hand(z.numpy(), reach, rounds, nearest), atol=1e-12)
+
+
+@pytest.mark.parametrize("nearest", [0, 0.9])
+@pytest.mark.parametrize("rows", [5, 512])
+def test_other_evidence_is_in_the_formula(monkeypatch, nearest, rows):
+    monkeypatch.setattr(neighbours, "_ROWS", rows)
+    z, together, apart = points(12), [(0, 7), (3, 4)], [(1, 2), (0, 3), (5, 11)]
+    found = average_neighbours(
+        z, 0.3, 2, nearest, torch.tensor(together[::-1]), torch.tensor(apart)
+    )
+    wanted = by_hand(z.numpy(), 0.3, 2, nearest, together, apart)
+    np.testing.assert_allclose(found.numpy(), wanted, atol=1e-12)
+
+
+def test_a_model_takes_evidence_of_pairs_within_a_video():
+    model = BallModel((6, 6), residual=True, rounds=1, reach=0.3)
+    x = points(8).float().numpy()
+    video = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+    pairs = np.array([[2, 6], [0, 1], [3, 5]])  # the second of two videos
+    found = model.embed(x, video, together=pairs, apart=[[0, 4]])
+    for one, together, apart in ((0, [(1, 3)], [(0, 2)]), (1, [(1, 2)], [])):
+        wanted = by_hand(x[video == one].astype(float), 0.3, 1, 0, together, apart)
+        np.testing.assert_allclose(found[video == one], wanted, atol=1e-6)
 
 
 def test_whoever_has_no_neighbour_stays_and_order_means_nothing():

@@ -16,6 +16,7 @@ from castlist.video.pictures import (
     pictures_of,
     read_covers,
 )  # fmt: skip
+from castlist.video.shots import SIGNATURE_LENGTH
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 RNG = np.random.default_rng(0)
@@ -26,6 +27,12 @@ def shown(k: int, shot: int) -> Picture:
     image = np.full((20, 20, 3), 60 * k, np.uint8)
     cover = Cover(0.9 - k / 10 + shot / 100, shot + 0.2, (0.25, 0.5, 0.125, 0.25))
     return Picture(as_jpeg(image), frame_view(np.zeros((90, 160, 3), np.uint8)), cover)
+
+
+def seen(*cameras: int) -> np.ndarray:
+    """Make signatures of pictures: two of one camera differ a little."""
+    scenes = [np.random.default_rng(k).normal(size=SIGNATURE_LENGTH) for k in cameras]
+    return (40 * np.array(scenes) + RNG.normal(size=(2, SIGNATURE_LENGTH))).astype(np.float16)
 
 
 def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
@@ -39,6 +46,7 @@ def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
         described=np.array(described),
         features=RNG.normal(size=(len(described), 3)).astype(np.float32),
         pictures=[shown(k, shot) for k in range(len(described))],
+        ends=seen(shot % 2, shot),
     )
 
 
@@ -64,6 +72,7 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
         assert tracks.ids.tolist() == ["00001", "00002", "00003"]
         assert tracks.shot.tolist() == [0, 0, 2]
         assert tracks.end.tolist() == [0.8, 0.6, 3.0]
+        assert tracks.setup.tolist() == [0, -1, -1, 0, 0, -1, 0, 0, -1, -1, -1, 1]
         assert tracks.face_counts.tolist() == [4, 3, 5]
         assert np.flatnonzero(tracks.features.described).tolist() == [1, 3, 4, 11]
         np.testing.assert_array_equal(
@@ -135,7 +144,9 @@ def test_no_track_at_all(tmp_path):
         ("box", np.zeros((7, 3), np.float32)), ("features", np.full((3, 3), np.nan, np.float32)),
         ("features", np.zeros((9, 3), np.float32)), ("covers", np.zeros((3, 6))),
         ("covers", np.zeros((2, 5))), ("described", np.ones(7)),
-        ("about", np.array("[" * 100_000)), ("about", np.array("{}")),
+        ("ends", np.zeros((3, 2, 866), np.float16)),
+        ("ends", np.full((2, 2, 866), np.nan, np.float16)), ("about", np.array("[" * 100_000)),
+        ("about", np.array("{}")),
         ("about", np.array('{"tracks": "x"}')),
     ],
 )  # fmt: skip

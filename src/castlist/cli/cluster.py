@@ -34,9 +34,12 @@ Model = Annotated[
 Threshold = Annotated[float | None, typer.Option(help="τ, instead of the model's 4b.")]
 Characters = Annotated[int | None, typer.Option(min=1, help="Make this many characters instead.")]
 Overlaps = Annotated[
-    bool,
-    typer.Option(help="Tracks that share a frame are two people: keep them apart, but for those "
-                 "that --characters needs in one."),
+    bool | None,
+    typer.Option(
+        "--cannot-link-overlaps/--no-cannot-link-overlaps", show_default=False,
+        help="Tracks that share a frame are two people: keep them apart, but for those that "
+        "--characters needs in one. Models of our recipe do so unless told otherwise.",
+    ),
 ]  # fmt: skip
 
 
@@ -48,7 +51,7 @@ def cluster(
     ] = None,
     threshold: Threshold = None,
     characters: Characters = None,
-    cannot_link_overlaps: Overlaps = False,
+    cannot_link_overlaps: Overlaps = None,
     boxes: Boxes = True,
     json: Json = False,
 ) -> None:

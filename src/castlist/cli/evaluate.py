@@ -25,7 +25,7 @@ def evaluate(
     model: Model = None,
     threshold: Threshold = None,
     characters: Characters = None,
-    cannot_link_overlaps: Overlaps = False,
+    cannot_link_overlaps: Overlaps = None,
     figure: Annotated[
         Path | None,
         typer.Option(help="Draw NMI and WCP over the number of clusters (.png, .svg, .pdf)."),

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from castlist.cluster.editing import same_place
 from castlist.cluster.linkage import Linkage, complete_linkage
 from castlist.errors import InputError, counted
 from castlist.progress import Progress, silent
@@ -22,8 +23,23 @@ class Embeds(Protocol):
     def threshold(self) -> float:
         """τ = 4b."""
 
-    def embed(self, features: ArrayLike, sets: ArrayLike | None = None) -> NDArray[np.float32]:
-        """Map features to embeddings; ``sets`` says which belong to one video."""
+    @property
+    def takes_evidence(self) -> bool:
+        """Whether it takes evidence of pairs of tracks besides their features."""
+
+    def embed(
+        self,
+        features: ArrayLike,
+        sets: ArrayLike | None = None,
+        *,
+        together: ArrayLike | None = None,
+        apart: ArrayLike | None = None,
+    ) -> NDArray[np.float32]:
+        """Map features to embeddings.
+
+        ``sets`` says which belong to one video, ``together`` and ``apart`` which pairs are one
+        person or two by other evidence.
+        """
 
 
 def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.float32]:
@@ -46,8 +62,11 @@ def _embedded(
     if model is None:
         return means, order
     # Neighbours are summed up in this order too: the last digit of a sum depends on it.
-    found = model.embed(means[order], tracks.video[order])
-    return found[np.argsort(order)], order
+    place = np.argsort(order)
+    evidence = {}
+    if model.takes_evidence:
+        evidence = {"together": place[same_place(tracks)], "apart": place[tracks.overlaps()]}
+    return model.embed(means[order], tracks.video[order], **evidence)[place], order
 
 
 def by_content(tracks: TrackSet, means: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -79,7 +98,7 @@ def cluster_tracks(
     n_clusters: int | None = None,
     at_least: int | None = None,
     at_most: int | None = None,
-    overlaps: bool = False,
+    overlaps: bool | None = None,
     progress: Progress = silent,
 ) -> Linkage:
     """Group tracks into characters.
@@ -96,10 +115,10 @@ def cluster_tracks(
         Make this many characters instead.
     at_least, at_most : int, optional
         Bounds of the number of characters: where τ makes fewer or more, another cut is made.
-    overlaps : bool
-        Keep tracks that share a frame apart. The paper does not. Where there would be more
-        characters than ``n_clusters`` or ``at_most``, some come together all the same, and
-        ``given_up`` of the result says which.
+    overlaps : bool, optional
+        Keep tracks that share a frame apart. If not given, models of our recipe do, and those of
+        the paper's do not. Where there would be more characters than ``n_clusters`` or
+        ``at_most``, some come together all the same, and ``given_up`` of the result says which.
     progress : callable
         Told how far it is.
     """
@@ -114,6 +133,8 @@ def cluster_tracks(
     check_number(tracks, n_clusters, at_least)
     points, order = _embedded(tracks, model)
     place = np.argsort(order)
+    if overlaps is None:
+        overlaps = model is not None and model.takes_evidence
     made = cluster_points(
         points[order], threshold, n_clusters=n_clusters, at_least=at_least, at_most=at_most,
         avoid_link=place[tracks.overlaps()] if overlaps else None, progress=progress,

@@ -26,7 +26,8 @@ FORMAT = 1
 _FACES_A_ROW_GROUP = 8192
 _METADATA = b"castlist"
 _COLUMNS = (
-    "track", "shot", "end", "identity", "frame", "time", "x", "y", "w", "h", "score", "described",
+    "track", "shot", "end", "identity", "frame", "setup", "time", "x", "y", "w", "h", "score",
+    "described",
 )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
             tracks.identity[track], mask=~tracks.labelled[track]
         ).dictionary_encode(),
         "frame": tracks.frame,
+        "setup": tracks.setup,
         "time": tracks.time,
         **{name: tracks.box[:, i] for i, name in enumerate("xywh")},
         "score": tracks.score,
@@ -275,7 +277,9 @@ def _to_tracks(
             box=np.stack(sides, axis=1) if len(sides) == 4 else None,
             video=printable(str(about.get("video", path.stem))),
             describer=str(about.get("describer", "")),
-            **{n: column(n) for n in ("identity", "shot", "end", "frame", "time", "score")},
+            **{
+                n: column(n) for n in ("identity", "shot", "end", "frame", "setup", "time", "score")
+            },
         )
     except (ValueError, TypeError, pa.ArrowException) as error:
         raise InputError(f"{path}: {first_line(error)}") from error

@@ -100,6 +100,11 @@ class BallModel(nn.Module):
         return 4 * self.b.item() if self.operating is None else self.operating
 
     @property
+    def takes_evidence(self) -> bool:
+        """Whether it takes evidence of pairs of tracks besides their features: it averages some."""
+        return self.rounds > 0
+
+    @property
     def n_weights(self) -> int:
         """Number of weights of the MLP."""
         return sum(p.numel() for p in self.linears.parameters())
@@ -129,7 +134,13 @@ class BallModel(nn.Module):
 
     @torch.no_grad()
     def embed(
-        self, features: ArrayLike, sets: ArrayLike | None = None, *, batch: int = 8192
+        self,
+        features: ArrayLike,
+        sets: ArrayLike | None = None,
+        *,
+        together: ArrayLike | None = None,
+        apart: ArrayLike | None = None,
+        batch: int = 8192,
     ) -> NDArray[np.float32]:
         """Map features to embeddings.
 
@@ -140,6 +151,9 @@ class BallModel(nn.Module):
         sets : array-like of shape (n,), optional
             Which video a track is from, for models that average neighbours; all of one if not
             given.
+        together, apart : array-like of int, shape (m, 2), optional
+            Pairs of rows that are one person, or two, by other evidence than their features: for
+            models that average neighbours. Pairs of two videos do not count.
         batch : int
             Rows at once.
         """
@@ -165,8 +179,21 @@ class BallModel(nn.Module):
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
             points = torch.from_numpy(out[own]).to(self.mean.device)
-            out[own] = self._averaged(points).cpu().numpy()
+            links = (_within(own, pairs, len(rows)) for pairs in (together, apart))
+            out[own] = self._averaged(points, *links).cpu().numpy()
         return out
 
-    def _averaged(self, points: Tensor) -> Tensor:
-        return average_neighbours(points, self.reach, self.rounds, self.nearest)
+    def _averaged(
+        self, points: Tensor, together: Tensor | None = None, apart: Tensor | None = None
+    ) -> Tensor:
+        return average_neighbours(points, self.reach, self.rounds, self.nearest, together, apart)
+
+
+def _within(own: NDArray[np.int64], pairs: ArrayLike | None, n: int) -> Tensor | None:
+    """Return those of some pairs of rows that are both among some rows, as places in these."""
+    if pairs is None:
+        return None
+    place = np.full(n, -1)
+    place[own] = np.arange(len(own))
+    found = place[np.asarray(pairs, np.int64).reshape(-1, 2)]
+    return torch.from_numpy(found[(found >= 0).all(axis=1)])

@@ -3,6 +3,9 @@
 Complete linkage looks at the two tracks of a character that are farthest apart, and among hundreds
 there are always two bad ones. Averaged with its neighbours, a blurred track of somebody who has
 good ones as well stands where the good ones do; somebody with one track stays where they are.
+
+What is known of two tracks besides their faces goes in here: tracks that share a frame are not
+averaged, and tracks at one place of one camera set-up are, also if the face is turned away in one.
 """
 
 from __future__ import annotations
@@ -14,20 +17,30 @@ from torch.nn import functional as F
 #: Rows of a matrix of cosines at once, where no gradient needs all of them.
 _ROWS = 512
 _ROUNDING = 1e-6  # of a cosine: the same one, computed in blocks of another size
+#: What is added to the cosine of two points that are one person by other evidence.
+_TOGETHER = 1.0
 
 
-def average_neighbours(points: Tensor, reach: float, rounds: int, nearest: float = 0.0) -> Tensor:
+def average_neighbours(
+    points: Tensor,
+    reach: float,
+    rounds: int,
+    nearest: float = 0.0,
+    together: Tensor | None = None,
+    apart: Tensor | None = None,
+) -> Tensor:
     """Replace every point of the unit sphere by a mean of its neighbours, itself among them.
 
-    z_i ← unit(Σ_j [cos(z_i, z_j) − reach]₊ z_j), repeated ``rounds`` times. It is differentiable: a
-    model is trained through it.
+    z_i ← unit(Σ_j [s_ij − reach]₊ z_j), repeated ``rounds`` times, where the similarity s_ij is the
+    cosine, and one more for pairs of ``together``. It is differentiable: a model is trained through
+    it.
 
     Parameters
     ----------
     points : Tensor of shape (n, D)
         Of unit length.
     reach : float
-        Cosine above which two points are neighbours.
+        Similarity above which two points are neighbours.
     rounds : int
         Number of rounds.
     nearest : float
@@ -35,35 +48,57 @@ def average_neighbours(points: Tensor, reach: float, rounds: int, nearest: float
         itself included, with k = ``nearest`` · √n. Without that bound, the means of two people who
         look alike and have many tracks move together. In a longer video a person has more tracks,
         so k grows with n. 0 is no bound.
+    together : Tensor of int, shape (m, 2), optional
+        Pairs that are probably one person by other evidence than their cosine.
+    apart : Tensor of int, shape (m, 2), optional
+        Pairs that are two people, and never neighbours.
     """
+    more, never = _by_row(together, points), _by_row(apart, points)
     for _ in range(rounds):
-        blocks = (points,) if points.requires_grad else torch.split(points, _ROWS)
-        least = _least_cosine(points, reach, nearest)
-        first = torch.split(least, [len(rows) for rows in blocks])
-        points = F.normalize(
-            torch.cat(
-                [
-                    _weights(rows @ points.T, torch.minimum(own[:, None], least), reach) @ points
-                    for rows, own in zip(blocks, first, strict=True)
+        rows = len(points) if points.requires_grad else _ROWS
+        starts = range(0, len(points), max(rows, 1))
+        count = max(2, round(nearest * len(points) ** 0.5))
+        bounded = bool(nearest) and count < len(points)
+        least = points.new_full((len(points),), reach)
+        if bounded:
+            with torch.no_grad():
+                last = [
+                    _similarity(points, k, rows, more).topk(count, dim=1).values[:, -1]
+                    for k in starts
                 ]
-            ),
-            dim=1,
-        )
+                least = torch.cat(last) - _ROUNDING
+        means = []
+        for k in starts:
+            similarity = _similarity(points, k, rows, more)
+            near = similarity >= torch.minimum(least[k : k + rows, None], least)
+            weights = (similarity - reach).clamp_min(0) * near
+            means.append(_at(weights, k, rows, never, 0.0) @ points)
+        points = F.normalize(torch.cat(means), dim=1) if means else points
     return points
 
 
-@torch.no_grad()
-def _least_cosine(points: Tensor, reach: float, nearest: float) -> Tensor:
-    """Return the cosine of each point to the last of its nearest ones."""
-    count = max(2, round(nearest * len(points) ** 0.5))
-    if not nearest or count >= len(points):
-        return points.new_full((len(points),), reach)
-    last = [
-        (rows @ points.T).topk(count, dim=1).values[:, -1] for rows in torch.split(points, _ROWS)
-    ]
-    return torch.cat(last) - _ROUNDING
+def _similarity(points: Tensor, start: int, rows: int, more: Tensor) -> Tensor:
+    """Return the similarity of some points to all."""
+    cosine = points[start : start + rows] @ points.T
+    if not len(more):
+        return cosine
+    return cosine + _at(torch.zeros_like(cosine), start, rows, more, _TOGETHER)
 
 
-def _weights(cosine: Tensor, least: Tensor, reach: float) -> Tensor:
-    """Return the weights of the mean: how far a cosine is above the reach, if it is not below."""
-    return (cosine - reach).clamp_min(0) * (cosine >= least)
+def _at(block: Tensor, start: int, rows: int, pairs: Tensor, value: float) -> Tensor:
+    """Return some rows of a matrix with a value at some pairs."""
+    if not len(pairs):
+        return block
+    first, last = torch.searchsorted(
+        pairs[:, 0].contiguous(), torch.tensor([start, start + rows], device=pairs.device)
+    )
+    own = pairs[first:last]
+    return block.index_put((own[:, 0] - start, own[:, 1]), block.new_tensor(value))
+
+
+def _by_row(pairs: Tensor | None, points: Tensor) -> Tensor:
+    """Return pairs in both directions, in order of their first point."""
+    if pairs is None or not len(pairs):
+        return torch.empty((0, 2), dtype=torch.int64, device=points.device)
+    both = torch.cat([pairs, pairs.flip(1)]).to(points.device)
+    return both[torch.argsort(both[:, 0], stable=True)]

@@ -220,7 +220,7 @@ def _group(
             if settings.finetune:
                 model = finetune(model, tracks, progress=progress)
             made = cluster_tracks(
-                tracks, model, n_clusters=settings.characters, overlaps=True,
+                tracks, model, n_clusters=settings.characters,
                 at_least=settings.min_characters, at_most=settings.max_characters,
                 progress=progress,
             )  # fmt: skip

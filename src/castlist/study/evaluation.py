@@ -29,7 +29,7 @@ def evaluate_tracks(
     *,
     threshold: float | None = None,
     n_clusters: int | None = None,
-    overlaps: bool = False,
+    overlaps: bool | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """Cluster all tracks, and score those that have an identity.

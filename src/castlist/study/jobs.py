@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from castlist.cluster.gmeans import g_means
 from castlist.cluster.kmeans import k_means
 from castlist.cluster.linkage import Linkage, complete_linkage
-from castlist.cluster.tracks import embed_tracks
+from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.cluster.xmeans import x_means
 from castlist.errors import InputError
 from castlist.io.authors import series_of
@@ -75,7 +75,7 @@ def test_job(
     """
     model = _model_of(method, run, test)
     tau = _threshold(method, model, test)
-    taus = {"own": tau}
+    taus = {}
     on_train = model.validation.get("train_threshold") if model else None
     if on_train is not None:
         taus["train"] = float(on_train)
@@ -84,7 +84,8 @@ def test_job(
         points = embed_tracks(tracks, model)
         _, truth = np.unique(tracks.identity, return_inverse=True)
         linkage = complete_linkage(points)
-        labels = {how: linkage.cut(one) for how, one in taus.items()}
+        labels = {"own": cluster_tracks(tracks, model, threshold=tau).labels}  # as a scan does
+        labels |= {how: linkage.cut(one) for how, one in taus.items()}
         labels |= _known_k(linkage, points, int(truth.max()) + 1, seed)
         if method.kmeans_variants:
             k_max = _k_max(test, column, int(truth.max()) + 1)
@@ -93,7 +94,8 @@ def test_job(
         for how, found in labels.items():
             records.append(_record(test.name, column, method.name, seed, how, truth, found))
         if whole:
-            curves[column] = _thinned(truth, linkage, int(labels["own"].max()) + 1)
+            # The dendrogram's own cut: it has no cannot-links.
+            curves[column] = _thinned(truth, linkage, int(linkage.cut(tau).max()) + 1)
             if column in test.gallery and column not in test.combined:
                 shown.append(_shown(test.name, column, method.name, tracks, labels["own"]))
     return {"records": records, "curves": curves, "shown": shown, "threshold": tau}
@@ -114,7 +116,7 @@ def finetune_job(
     settings = FinetuneSettings.of(model)
     settings = replace(settings, iterations=min(most, settings.iterations), seed=seed)
     tuned = finetune(model, tracks, settings)
-    found = complete_linkage(embed_tracks(tracks, tuned), tuned.threshold).labels
+    found = cluster_tracks(tracks, tuned).labels
     _, truth = np.unique(tracks.identity, return_inverse=True)
     return {"records": [_record(test.name, column, method.name, seed, "finetuned", truth, found)]}
 

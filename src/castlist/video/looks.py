@@ -39,6 +39,7 @@ class Look:
     """A picture in which faces are looked for; without one, only when the video ends.
 
     ``cut`` says that a shot begins here with a cut: nothing before it matters any more.
+    ``signature`` is what cuts are found by.
     """
 
     shot: int
@@ -47,14 +48,16 @@ class Look:
     image: Image | None
     seek: bool = True
     cut: bool = False
+    signature: Signature | None = None
 
 
 def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Iterator[Look]:
     """Yield the pictures in which faces are looked for: so many per second, and some besides."""
 
     def work(put: Callable[[Look], None]) -> None:
-        def look(shot: int, frame: Frame, cut: bool) -> None:
-            put(Look(shot, frame.number, frame.time, frame.image(), not video.mended, cut))
+        def look(shot: int, frame: Frame, cut: bool, picture: Signature) -> None:
+            seek = not video.mended
+            put(Look(shot, frame.number, frame.time, frame.image(), seek, cut, picture))
 
         sampler = _Sampler(rate, start.shot, also, look)
         number, end = start.number, start.time
@@ -72,14 +75,16 @@ class _Sampler:
 
     def __init__(
         self, rate: float, shot: int, also: Collection[int],
-        look: Callable[[int, Frame, bool], None],
+        look: Callable[[int, Frame, bool, Signature], None],
     ) -> None:  # fmt: skip
         self.shot = shot - 1
         self._rate, self._also, self._look = rate, also, look
         self._due = 0.0
         self._cuts, self._dissolves = CutFinder(), DissolveFinder()
         self._undecided: deque[tuple[Frame, Signature]] = deque()  # a cut, or not?
-        self._held: deque[tuple[int, Frame, bool]] = deque()  # before a dissolve, or after it?
+        self._held: deque[tuple[int, Frame, bool, Signature]] = (
+            deque()
+        )  # before a dissolve, or after it?
 
     def add(self, frame: Frame) -> None:
         """Take the next frame."""
@@ -104,10 +109,10 @@ class _Sampler:
         if middle is not None:
             self.shot += 1
             self._held = deque(
-                (shot + (one.time >= middle), one, cut) for shot, one, cut in self._held
+                (shot + (one.time >= middle), one, cut, seen) for shot, one, cut, seen in self._held
             )
         if time >= self._due - 1e-6 or frame.number in self._also:
-            self._held.append((self.shot, frame, begins))
+            self._held.append((self.shot, frame, begins, picture))
         if time >= self._due - 1e-6:
             self._due += 1 / self._rate
             if self._due <= time:  # frames are rarer than looks

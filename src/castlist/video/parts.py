@@ -19,6 +19,8 @@ from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
 from castlist.video.looks import Place
 from castlist.video.pictures import Cover, write_covers, write_pictures
+from castlist.video.setups import number_setups
+from castlist.video.shots import SIGNATURE_LENGTH
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 _MOST = 2**40  # frames, seconds or anything
@@ -117,6 +119,7 @@ class Parts:
             columns["feature"] = Features.of_described(base, columns.pop("described"))
             columns["track"] = [track_id(n) for n in columns["track"].tolist()]
             columns["frame"] = columns.pop("number")
+            columns["setup"] = _setups(parts)
         return TrackSet.from_faces(**columns, video=video, describer=describer)
 
     def _read(self, number: int) -> dict[str, NDArray[Any]]:
@@ -152,10 +155,27 @@ def _whole(part: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         raise ValueError("features do not fit")
     if len(features) != part["described"].sum() or (part["track"] < 0).any():
         raise ValueError("features do not fit")
+    ends = part["ends"]
+    if ends.shape != (len(np.unique(part["track"])), 2, SIGNATURE_LENGTH):
+        raise ValueError("signatures do not fit")
+    if ends.dtype.kind != "f" or not np.isfinite(ends).all():
+        raise ValueError("signatures do not fit")
     covers = part["covers"]
     if covers.shape != (len(np.unique(part["track"])), 6) or covers.dtype.kind != "f":
         raise ValueError("covers do not fit")
     return part
+
+
+def _setups(parts: Sequence[dict[str, NDArray[Any]]]) -> NDArray[np.int32]:
+    """Return the camera set-up of each face; -1 of those that are not the first or last."""
+    ends = (one for part in parts for track in part["ends"] for one in track)
+    setups = number_setups(ends).reshape(-1, 2)
+    track = np.concatenate([part["track"] for part in parts])
+    found = np.full(len(track), -1, np.int32)
+    first = np.flatnonzero(np.diff(track, prepend=-1))
+    last = np.flatnonzero(np.diff(track, append=-1))
+    found[first], found[last] = setups.T
+    return found
 
 
 def _covers(part: dict[str, NDArray[Any]]) -> dict[str, Cover]:
@@ -202,6 +222,7 @@ def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[s
         "score": joined([track.score for track in tracks], np.empty(0, np.float32)),
         "described": joined(described, np.empty(0, bool)),
         "features": joined([t.features for t in tracks], np.empty((0, dim), np.float32)),
+        "ends": joined([t.ends[None] for t in tracks], np.empty((0, 2, SIGNATURE_LENGTH), "f2")),
         "covers": joined([_cover_row(t) for t in tracks], np.empty((0, 6))),
     }
 

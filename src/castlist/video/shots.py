@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 #: Width and height of the pictures that signatures are made of.
 GRID = (32, 18)
+#: Numbers of a signature: luma, both chroma planes at half the size, and their two means.
+SIGNATURE_LENGTH = GRID[0] * GRID[1] * 3 // 2 + 2
 #: A take without a cut ends here as a shot, so that there is a place to take up work again.
 LONGEST_SHOT = 120.0
 

@@ -28,6 +28,7 @@ from castlist.video.gallery import Gallery, Portrait
 from castlist.video.looks import Look, Place, sampled
 from castlist.video.pictures import PICTURES, Cover, Picture, as_jpeg, frame_view, share_of
 from castlist.video.settings import WatchSettings
+from castlist.video.shots import Signature
 
 _CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak faces
 _THERE = 0.3  # overlap (IoU) of a face that is where one is expected
@@ -51,6 +52,8 @@ class DescribedTrack:
         Their features.
     pictures : list of Picture
         Some of its faces, as people are shown them, best first.
+    ends : ndarray of shape (2, SIGNATURE_LENGTH)
+        Signatures of the pictures that its first and last face are in.
     """
 
     shot: int
@@ -62,6 +65,7 @@ class DescribedTrack:
     described: NDArray[np.int64]
     features: NDArray[np.float32]
     pictures: list[Picture]
+    ends: NDArray[np.float16]
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,8 @@ def watch(
                 yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
             shot = new_shot(look.shot)
         shot.times.append(look.time)
+        if look.signature is not None:
+            shot.signatures[look.number] = look.signature
         shot.look(look)
         if at is not None:
             at(end)
@@ -120,13 +126,17 @@ def watch(
 
 
 class Shot:
-    """The faces of one shot; ``times`` are those of its pictures that were looked at."""
+    """The faces of one shot.
+
+    ``times`` and ``signatures``, by number, are those of its pictures that were looked at.
+    """
 
     def __init__(
         self, number: int, detector: Detector, describer: Describer, settings: WatchSettings
     ) -> None:
         self.number = number
         self.times: list[float] = []
+        self.signatures: dict[int, Signature] = {}
         self._closely_at = -np.inf  # when small and weak faces are looked for again
         self.detector = detector
         self.describer = describer
@@ -250,6 +260,9 @@ class Shot:
         after = bisect(self.times, time)
         return self.times[after] if after < len(self.times) else shot_end
 
+    def _signatures_at(self, *numbers: int) -> NDArray[np.float16]:
+        return np.stack([self.signatures[number] for number in numbers]).astype(np.float16)
+
     def _parted(
         self, track: Track, portraits: list[Portrait], features: NDArray[np.float32],
         shot_end: float,
@@ -277,6 +290,7 @@ class Shot:
                     described=np.array([one.face - begin for one in some], np.int64),
                     features=features[first:last],
                     pictures=track.gallery.pictures(begin, begin + len(track.time[own]), PICTURES),
+                    ends=self._signatures_at(track.number[own][0], track.number[own][-1]),
                 )
             )
         return parts

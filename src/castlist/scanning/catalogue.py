@@ -55,29 +55,42 @@ class Outcome:
 def find_videos(paths: Sequence[Path], out: Path | None = None) -> list[Entry]:
     """List the videos that files and folders of them name, each once.
 
+    Where two videos of one folder differ only in their suffix, a cast is called after the whole
+    name: ``a.mp4.cast`` and ``a.mkv.cast``. A cast that is there keeps its folder.
+
     Parameters
     ----------
     paths : sequence of Path
-        Files, or folders that are searched with all that is in them.
+        Files, or folders that are searched with all that is in them, linked folders too.
     out : Path, optional
         Folder for the casts; those of a searched folder lie in it as the videos lie there.
         Beside each video if not given.
     """
-    entries: dict[Path, Entry] = {}
+    found: dict[Path, tuple[Path, Path | None]] = {}
     for path in paths:
         if not path.is_dir():
-            entries.setdefault(path.absolute(), Entry(path, cast_folder(path, out)))
+            found.setdefault(path.absolute(), (path, out))
             continue
-        found = sorted(_videos_in(path))
-        if not found:
+        inside = sorted(_videos_in(path))
+        if not inside:
             raise InputError(f"{path}: no videos in this folder")
-        for video in found:
+        for video in inside:
             place = None if out is None else out / video.parent.relative_to(path)
-            entries.setdefault(video.absolute(), Entry(video, cast_folder(video, place)))
-    shared = Counter(str(entry.folder.absolute()) for entry in entries.values())
-    if twice := [folder for folder, count in shared.items() if count > 1]:
-        raise InputError(f"two videos would share {min(twice)}; scan them with --out of their own")
-    return list(entries.values())
+            found.setdefault(video.absolute(), (video, place))
+    plain = Counter(_known_as(cast_folder(*one)) for one in found.values())
+    entries = [
+        Entry(video, cast_folder(video, place, plain[_known_as(cast_folder(video, place))] == 1))
+        for video, place in found.values()
+    ]
+    owners: dict[str, Path] = {}
+    for entry in entries:
+        owner = owners.setdefault(_known_as(entry.folder), entry.video)
+        if owner != entry.video:
+            raise InputError(
+                f"two videos would share {entry.folder}: {owner} and {entry.video}; scan the "
+                "folder that holds both, or each into a folder of its own"
+            )
+    return entries
 
 
 def scan_all(
@@ -134,11 +147,25 @@ def summary(found: Scan) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _known_as(folder: Path) -> str:
+    """Return what a folder is called where no disk tells ``a.cast`` from ``A.cast``."""
+    return os.path.abspath(folder).casefold()
+
+
 def _videos_in(folder: Path) -> Iterator[Path]:
-    for place, inner, names in os.walk(folder):
-        inner[:] = [
-            name for name in inner if not name.startswith(".") and not name.endswith(SUFFIX)
-        ]
-        for name in names:
-            if not name.startswith(".") and name.lower().endswith(VIDEO_SUFFIXES):
-                yield Path(place, name)
+    """Yield the videos in a folder and all its sub-folders, linked ones too, each folder once."""
+    home, seen, starts = folder.resolve(), set(), [folder]
+    for start in starts:  # linked folders come after all others: a folder's own name is preferred
+        for place, inner, names in os.walk(start):
+            real = Path(place).resolve()
+            if real in seen or (start != folder and home.is_relative_to(real)):  # a loop
+                inner.clear()
+                continue
+            seen.add(real)
+            inner[:] = sorted(
+                name for name in inner if not name.startswith(".") and not name.endswith(SUFFIX)
+            )
+            starts += [Path(place, name) for name in inner if os.path.islink(Path(place, name))]
+            for name in names:
+                if not name.startswith(".") and name.lower().endswith(VIDEO_SUFFIXES):
+                    yield Path(place, name)

@@ -14,7 +14,7 @@ import numpy as np
 
 from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, digest, write_points
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, RUN, TRACKS, digest, write_points
 from castlist.cast.read import read_scanned
 from castlist.cast.waivers import told
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
@@ -124,9 +124,29 @@ def scan(
             return Scan(folder, corrections.cast, notes.value)
 
 
-def cast_folder(video: Path, out: Path | None = None) -> Path:
-    """Return where the cast of a video goes: beside it, or into a folder."""
-    return (video.parent if out is None else out) / f"{video.stem}{SUFFIX}"
+def cast_folder(video: Path, out: Path | None = None, alone: bool = True) -> Path:
+    """Return where the cast of a video goes: beside it, or into a folder.
+
+    Parameters
+    ----------
+    video : Path
+        The video.
+    out : Path, optional
+        The folder that the cast's own folder goes into.
+    alone : bool
+        Whether no other video goes there that is called the same but for its suffix.
+    """
+    place = video.parent if out is None else out
+    short, whole = place / f"{video.stem}{SUFFIX}", place / f"{video.name}{SUFFIX}"
+    if _video_noted(whole) == printable(video.name):
+        return whole
+    return short if alone or _video_noted(short) == printable(video.name) else whole
+
+
+def _video_noted(folder: Path) -> str:
+    """Return what the video of a cast was called when it was scanned."""
+    video = read_note(folder / RUN).get("video")
+    return str(video.get("name", "")) if isinstance(video, dict) else ""
 
 
 def _watched(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -170,6 +171,25 @@ class Database:
             return self._db is None and self.path.stat().st_size == 0
         except OSError:
             return not self.path.exists()
+
+
+def set_aside(path: Path) -> Path | None:
+    """Move a log to a dated name beside it, and return that; None if there is no log.
+
+    Who has it open goes on writing into the moved file: nothing that is said is lost.
+    """
+    if not path.exists():
+        return None
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=10)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the one file
+    name, k = f"{path.stem}-{time.strftime('%Y-%m-%d')}", 2
+    aside = path.with_name(f"{name}{path.suffix}")
+    while aside.exists():
+        aside, k = path.with_name(f"{name}-{k}{path.suffix}"), k + 1
+    for beside in ("-wal", "-shm", "-journal", ""):  # where there are some, they belong to it
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{beside}", f"{aside}{beside}")
+    return aside
 
 
 def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:

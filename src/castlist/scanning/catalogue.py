@@ -12,7 +12,7 @@ from typing import Any
 from castlist.errors import InputError, first_line
 from castlist.progress import Progress, silent
 from castlist.scanning.networks import Networks
-from castlist.scanning.scan import SUFFIX, Scan, cast_folder, scan
+from castlist.scanning.scan import SUFFIX, OtherVideo, Scan, cast_folder, scan
 from castlist.scanning.settings import ScanSettings
 
 #: What is taken for a video in a folder. A file that is named is opened whatever it is called.
@@ -44,12 +44,15 @@ class Outcome:
         Why it could not be scanned; empty if it could.
     warned : tuple of str
         What was announced meanwhile, where nobody could hear it.
+    other : bool
+        Whether it was not scanned because its folder holds the cast of another video.
     """
 
     entry: Entry
     summary: dict[str, Any]
     failed: str = ""
     warned: tuple[str, ...] = ()
+    other: bool = False
 
 
 def find_videos(paths: Sequence[Path], out: Path | None = None) -> list[Entry]:
@@ -94,8 +97,9 @@ def find_videos(paths: Sequence[Path], out: Path | None = None) -> list[Entry]:
 
 
 def scan_all(
-    entries: Sequence[Entry], settings: ScanSettings, *, progress: Progress = silent
-) -> list[Outcome]:
+    entries: Sequence[Entry], settings: ScanSettings, *,
+    replace: bool = False, progress: Progress = silent,
+) -> list[Outcome]:  # fmt: skip
     """Scan videos one after another; one that cannot be scanned does not stop the others.
 
     What is done is not done again, and what failed is tried again by the next run.
@@ -103,20 +107,20 @@ def scan_all(
     networks, outcomes = Networks(), []
     for done, entry in enumerate(entries):
         progress("videos", done, len(entries))
-        outcomes.append(scan_entry(entry, settings, networks, progress=progress))
+        outcomes.append(scan_entry(entry, settings, networks, replace=replace, progress=progress))
     progress("videos", len(entries), len(entries))
     return outcomes
 
 
 def scan_entry(
     entry: Entry, settings: ScanSettings, networks: Networks, *,
-    patience: float = 0.0, progress: Progress = silent,
+    replace: bool = False, patience: float = 0.0, progress: Progress = silent,
 ) -> Outcome:  # fmt: skip
     """Scan one video of a catalogue; say why if that fails."""
     try:
         found = scan(
-            entry.video, entry.folder, settings, networks=networks, patience=patience,
-            progress=progress,
+            entry.video, entry.folder, settings, replace=replace, networks=networks,
+            patience=patience, progress=progress,
         )  # fmt: skip
     except Exception as error:  # whatever it is: the others are still worth having
         return failure(entry, error)
@@ -127,7 +131,8 @@ def failure(entry: Entry, error: Exception) -> Outcome:
     """Say which video failed, and why, in one line."""
     why = first_line(error)
     named = entry.video.name in why or entry.folder.name in why
-    return Outcome(entry, {}, why if named else f"{entry.video}: {why}")
+    other = isinstance(error, OtherVideo)
+    return Outcome(entry, {}, why if named else f"{entry.video}: {why}", other=other)
 
 
 def summary(found: Scan) -> dict[str, Any]:
@@ -139,6 +144,7 @@ def summary(found: Scan) -> dict[str, Any]:
         "duration": round(found.cast.duration, 3),
         "counts": found.run["counts"],
         "given_up": found.run["given_up"],
+        "set_aside": None if found.set_aside is None else str(found.set_aside),
         "characters": [
             {"title": one.title, "background": one.background, "seconds": round(one.seconds, 2),
              "tracks": len(one.tracks), "sure": round(one.sure, 3)}

@@ -14,7 +14,18 @@ import numpy as np
 
 from castlist.cast.cast import Cast, make_cast, save_cast
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, RUN, TRACKS, digest, write_points
+from castlist.cast.database import set_aside
+from castlist.cast.folder import (
+    CAST,
+    CORRECTIONS,
+    FACES,
+    POINTS,
+    REPORT,
+    RUN,
+    TRACKS,
+    digest,
+    write_points,
+)
 from castlist.cast.read import read_scanned
 from castlist.cast.waivers import told
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
@@ -48,6 +59,10 @@ PARTS = "parts"
 _SECONDS_A_PART = 5.0
 
 
+class OtherVideo(InputError):
+    """The folder holds the cast of another video."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A finished scan.
@@ -60,11 +75,14 @@ class Scan:
         Who is in the video, with what was corrected.
     run : dict
         Settings, versions, timings and counts, as in ``run.json``.
+    set_aside : Path or None
+        Where the corrections of another video's cast are now, if this one took its place.
     """
 
     folder: Path
     cast: Cast
     run: dict[str, Any]
+    set_aside: Path | None = None
 
     @property
     def report(self) -> Path:
@@ -77,6 +95,7 @@ def scan(
     folder: str | Path | None = None,
     settings: ScanSettings | None = None,
     *,
+    replace: bool = False,
     networks: Networks | None = None,
     patience: float = 0.0,
     progress: Progress = silent,
@@ -91,6 +110,9 @@ def scan(
         Where to put the result; ``<video>.cast`` beside the video if not given. A scan that was
         cut off goes on from there, and what is done is done again only if a setting that matters
         for it changed.
+    replace : bool
+        Whether the cast of another video in that folder may be replaced. What people said of it is
+        moved to a dated file in the folder, and is not applied to this video.
     settings : ScanSettings, optional
         How.
     networks : Networks, optional
@@ -99,6 +121,11 @@ def scan(
         Seconds to wait for who else is at work on the folder.
     progress : callable
         Told how far it is.
+
+    Raises
+    ------
+    OtherVideo
+        The folder holds the cast of another video, by its content and not by its name.
     """
     path, settings = Path(video), settings or ScanSettings()
     if not path.is_file():
@@ -115,13 +142,19 @@ def scan(
             held.enter_context(locked(folder, patience))
             check_for_scan(folder)  # while nobody changes it
             notes = RunNotes.open(folder, opened, settings)
+            if notes.other is not None and not replace:
+                raise OtherVideo(
+                    f"{folder} holds the cast of another video, {notes.other.name}: {path} is not "
+                    f"that one, as {notes.other.difference}; scan it into another folder, or "
+                    "replace that cast"
+                )
             tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
         _group(notes, settings, tracks, model, progress)
         with closing(Corrections(folder)) as corrections:
             notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
-            return Scan(folder, corrections.cast, notes.value)
+            return Scan(folder, corrections.cast, notes.value, notes.set_aside)
 
 
 def cast_folder(video: Path, out: Path | None = None, alone: bool = True) -> Path:
@@ -168,10 +201,14 @@ def _watched(
     given = None if settings.tracks is None else GivenBoxes(read_given(settings.tracks), video)
     began, parts = time.perf_counter(), _parts(notes)
     resumed = parts.end
+    if not (notes.folder / RUN).is_file():
+        notes.write()  # says whose the folder is, should this be cut off
     if parts.place is not None:
         detector = networks.detector(progress)
         _watch_into(parts, video, detector, describer, settings.watching, given, progress)
     tracks = parts.join(printable(video.path.name), describer.name)
+    if notes.other is not None:  # before it is noted that this is another video
+        notes.set_aside = set_aside(notes.folder / CORRECTIONS)
     with notes.stage("watch", began) as note:  # up to here, an earlier scan is as it was
         write_tracks(path, tracks)
         parts.publish(notes.folder / FACES)

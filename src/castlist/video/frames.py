@@ -130,6 +130,32 @@ class Video:
                 yield Frame(number, time, self._shown(picture), picture, self)
                 number += 1
 
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are, as the file says; 0 if it does not."""
+        return max(0, int(self._stream.frames))
+
+    def key_frame(self, time: float) -> Frame | None:
+        """Return the last frame before a time that can be decoded by itself.
+
+        None if the file cannot be searched, or tells no times.
+        """
+        try:
+            self._seek(time)
+        except (FFmpegError, OSError):
+            return None
+        picture = next(self._pictures(), None)
+        if picture is None or picture.time is None:
+            return None
+        first = float((self._stream.start_time or 0) * self._stream.time_base)
+        return Frame(0, picture.time - first, self._shown(picture), picture, self)
+
+    def _seek(self, time: float) -> None:
+        """Go to the last key frame before a time."""
+        first = self._stream.start_time or 0
+        target = first + int(time / self._stream.time_base)
+        self._container.seek(target, stream=self._stream)
+
     def _shown(self, picture: av.VideoFrame) -> float:
         """Return how many seconds a picture is shown."""
         said = float(picture.duration * (picture.time_base or 0))
@@ -140,9 +166,7 @@ class Video:
         before = _BEFORE
         while start > before:
             try:
-                first = self._stream.start_time or 0
-                target = first + int((start - before) / self._stream.time_base)
-                self._container.seek(target, stream=self._stream)
+                self._seek(start - before)
             except (FFmpegError, OSError):  # raw streams cannot be seeked in
                 break
             timed = self._timed()

@@ -14,7 +14,8 @@ from typing import Any
 
 from castlist.errors import CastlistError, InputError
 
-_FORMAT = 1
+#: Of the tables and of what events say; raised when a castlist of before could not read them.
+_FORMAT = 2
 _SMALLEST = 512  # bytes of a database
 _LITTLE = 1 << 20  # bytes: what SQLite may want at once
 #: Errors of SQLite that say nothing of what is in the file.
@@ -30,10 +31,12 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE TABLE IF NOT EXISTS anchors (
     number INTEGER PRIMARY KEY,
     scan TEXT NOT NULL, track TEXT NOT NULL, video TEXT NOT NULL, faces TEXT NOT NULL,
+    describer TEXT NOT NULL, feature BLOB NOT NULL,
     UNIQUE (scan, video, track));
 CREATE TABLE IF NOT EXISTS clusterings (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
-    basis TEXT NOT NULL, labels BLOB NOT NULL, points BLOB NOT NULL);
+    tracks TEXT NOT NULL, labels BLOB NOT NULL, points BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS ids (next INTEGER NOT NULL);
 CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
     BEGIN SELECT RAISE(ABORT, 'what was said stays'); END;
 CREATE TRIGGER IF NOT EXISTS events_remain BEFORE DELETE ON events
@@ -103,8 +106,10 @@ class Database:
             if found == 0:
                 db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
             elif found != _FORMAT:
+                newer = "; it was written by a newer castlist: use that one, or a later one"
                 raise InputError(
-                    f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
+                    f"{self.path}: corrections of format {found}, and this castlist reads format "
+                    f"{_FORMAT}{newer if found > _FORMAT else ''}"
                 )
             if _schema(db) != _own_schema():
                 raise InputError(f"{self.path}: a damaged log of corrections (other tables)")

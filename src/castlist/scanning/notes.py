@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from castlist._version import __version__
-from castlist.cast.folder import RUN
+from castlist.cast.checks import RUN
 from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
@@ -89,7 +89,7 @@ class RunNotes:
             "settings": {
                 **asdict(settings), "describer": printable(settings.describer),
                 "model": _model(settings.model), "model_print": settings.model and model,
-                "tracks": None if settings.tracks is None else printable(settings.tracks.name),
+                "tracks": settings.tracks and printable(os.path.abspath(settings.tracks)),
             },
             "versions": {
                 "python": platform.python_version(),

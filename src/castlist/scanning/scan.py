@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from castlist.cast.cast import Cast, make_cast, save_cast
+from castlist.cast.cast import Cast, digest, make_cast, save_cast
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.database import set_aside
 from castlist.cast.folder import (
@@ -21,13 +23,13 @@ from castlist.cast.folder import (
     FACES,
     POINTS,
     REPORT,
-    RUN,
     TRACKS,
-    digest,
+    read_scanned,
     write_points,
 )
-from castlist.cast.read import read_scanned
-from castlist.cast.waivers import told
+from castlist.cast.rescan import next_id, regroup, was_scanned
+from castlist.cast.shared_frames import not_waived, told
+from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
@@ -148,9 +150,10 @@ def scan(
                     f"that one, as {notes.other.difference}; scan it into another folder, or "
                     "replace that cast"
                 )
-            tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
+            how = (model, networks or Networks(), progress)
+            tracks, publish = _watched(notes, settings, opened, *how)
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
-        _group(notes, settings, tracks, model, progress)
+        _group(notes, settings, tracks, model, publish, progress)
         with closing(Corrections(folder)) as corrections:
             notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
@@ -185,14 +188,23 @@ def _video_noted(folder: Path) -> str:
 def _watched(
     notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, networks: Networks,
     progress: Progress,
-) -> TrackSet:  # fmt: skip
-    """Find and describe the tracks of the video."""
+) -> tuple[TrackSet, Callable[[], None] | None]:  # fmt: skip
+    """Find and describe the tracks of the video.
+
+    Returns
+    -------
+    tracks : TrackSet
+        The tracks.
+    publish : callable or None
+        Puts them in the place of an earlier scan's, which is as it was until then; None if they
+        are there already.
+    """
     path = notes.folder / TRACKS
     if notes.done("watch", TRACKS):
         with suppress(InputError):  # damaged since: made again
             tracks = read_tracks(path)
             Parts(notes.folder / PARTS).clear()  # killed before it did
-            return tracks
+            return tracks, None
     describer = networks.describer(settings.describer, settings.device, progress)
     if model.describer not in ("", describer.name):  # now, and not after an hour of watching
         raise InputError(
@@ -207,21 +219,27 @@ def _watched(
         detector = networks.detector(progress)
         _watch_into(parts, video, detector, describer, settings.watching, given, progress)
     tracks = parts.join(printable(video.path.name), describer.name)
-    if notes.other is not None:  # before it is noted that this is another video
-        notes.set_aside = set_aside(notes.folder / CORRECTIONS)
-    with notes.stage("watch", began) as note:  # up to here, an earlier scan is as it was
-        write_tracks(path, tracks)
-        parts.publish(notes.folder / FACES)
-        note |= {"resumed_at": resumed, "end": parts.end}
-        notes.value["counts"] |= {
-            "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
-            "faces": tracks.n_faces, "shots": parts.shots,
-            "smallest_face": smallest_face(video.size, settings.watching),
-        }  # fmt: skip
-        if given is not None:
-            notes.value["counts"]["given_tracks"] = len(given)
-    parts.clear()
-    return tracks
+    watched = time.perf_counter() - began
+    counts = {
+        "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
+        "faces": tracks.n_faces, "shots": parts.shots,
+        "smallest_face": smallest_face(video.size, settings.watching),
+    }  # fmt: skip
+    if given is not None:
+        counts["given_tracks"] = len(given)
+
+    def publish() -> None:
+        if notes.other is not None:  # before it is noted that this is another video
+            notes.set_aside = set_aside(notes.folder / CORRECTIONS)
+        with notes.stage("watch", time.perf_counter() - watched) as note:
+            write_tracks(path, tracks)
+            parts.publish(notes.folder / FACES)
+            note |= {"resumed_at": resumed, "end": parts.end}
+            notes.value["counts"] |= counts
+        parts.clear()
+
+    notes.value["stages"]["watch"] = {"end": parts.end}
+    return tracks, publish
 
 
 def _watch_into(
@@ -262,40 +280,54 @@ def _parts(notes: RunNotes) -> Parts:
 
 
 def _group(
-    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel, progress: Progress
-) -> None:
-    """Group the tracks into characters."""
-    if notes.done("group", CAST, POINTS):
+    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel,
+    publish: Callable[[], None] | None, progress: Progress,
+) -> None:  # fmt: skip
+    """Group the tracks into characters, and put all in the place of an earlier scan."""
+    if publish is None and notes.done("group", CAST, POINTS):
         with suppress(InputError):  # damaged since: made again
             read_scanned(notes.folder)
             return
     # Before what an earlier scan made of them is forgotten.
     check_number(tracks, settings.characters, settings.min_characters)
-    with notes.stage("group"):
-        duration = notes.value["video"]["duration"]
-        if len(tracks):
-            if settings.finetune:
-                model = finetune(model, tracks, progress=progress)
-            made = cluster_tracks(
+    began = time.perf_counter()
+    again = notes.other is None and was_scanned(notes.folder)
+    duration = notes.value["video"]["duration"]
+    about: dict[str, Any] = {}
+    cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
+    if len(tracks):
+        if settings.finetune:
+            model = finetune(model, tracks, progress=progress)
+        points = embed_tracks(tracks, model)
+        if again:
+            made = regroup(
+                notes.folder, tracks, points, model.threshold, asdict(settings), progress=progress
+            )
+            labels, state, about["next"] = made.labels, State.of(made.labels), made.next_id
+        else:
+            state = None
+            labels = cluster_tracks(
                 tracks, model, n_clusters=settings.characters, overlaps=True,
                 at_least=settings.min_characters, at_most=settings.max_characters,
                 progress=progress,
-            )  # fmt: skip
-            points = embed_tracks(tracks, model)
-            cast = make_cast(tracks, made.labels, tracks.mean_features(), duration)
-        else:
-            cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
+            ).labels  # fmt: skip
+        cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)
+    elif again:
+        about["next"] = next_id(notes.folder)
+    if publish is not None:  # the earlier scan is whole until here
+        publish()
+    with notes.stage("group", began):
         write_points(notes.folder, points)
-        # The last of the three: it says which tracks and points are its own.
-        about = {"threshold": model.threshold, "points": digest(points.tobytes())}
+        # The last of all: it says which tracks and points are its own.
+        about |= {"threshold": model.threshold, "points": digest(points.tobytes())}
         save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
 
 
 def _given_up(corrections: Corrections) -> dict[str, Any]:
     """Say which tracks share a frame, and were put together for the number of characters."""
-    pairs = corrections.overlaps
-    one, other = corrections.scanned.labels[pairs].T
+    pairs = not_waived(corrections.overlaps, corrections.state.waived)
+    one, other = corrections.state.owner[pairs].T
     return told(corrections.tracks, pairs[one == other])
 
 

@@ -442,6 +442,20 @@ def test_a_video_is_taken_out_and_put_back(three, tmp_path):
         remove(three[0], "e1")
 
 
+def test_what_was_said_of_a_removed_video_is_not_said_of_the_one_that_is_left(tmp_path):
+    folders = [episode(tmp_path, name, seed=1) for name in ("a", "bb")]  # they look the same
+    cast = Corrections(folders[0])
+    cast.not_face(["0003"])
+    cast.name(1, "Anna")
+    cast.close()
+    season = tmp_path / "season.cast"
+    join(folders, season)
+    remove(season, "a")
+    cast = Corrections(season)
+    assert not cast.state.not_face.any()
+    assert not cast.state.pin.any()
+
+
 def test_a_video_that_was_removed_comes_back_with_what_was_said(three, tmp_path):
     season = tmp_path / "season.cast"
     join(three, season)

@@ -116,12 +116,23 @@ def check_feature(data: Any) -> NDArray[np.float32]:
 
 
 def find_anchors(
-    tracks: TrackSet, anchors: Sequence[Anchor], looks: NDArray[np.float32]
+    tracks: TrackSet, anchors: Sequence[Anchor], looks: NDArray[np.float32], renamed: bool = True
 ) -> list[tuple[Rows, Rows]]:
     """Find the tracks that are now where these were.
 
-    One track may have become two, and two one. A video that is the only one is the same one,
-    whatever its file is called now.
+    One track may have become two, and two one.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks of now.
+    anchors : sequence of Anchor
+        Those that are looked for.
+    looks : ndarray of shape (n_tracks, dim)
+        Mean features of the tracks of now, of unit length.
+    renamed : bool
+        Whether a video that is the only one is the same one, whatever its file is called now. Of
+        several videos, the one that is left is another than those that were removed.
 
     Returns
     -------
@@ -130,7 +141,7 @@ def find_anchors(
     """
     begin, end = tracks.time[tracks.offsets[:-1]], tracks.time[tracks.offsets[1:] - 1]
     place = {name: i for i, name in enumerate(tracks.videos)}
-    only = 0 if len(tracks.videos) == 1 else -1
+    only = 0 if renamed and len(tracks.videos) == 1 else -1
     found = []
     for anchor in anchors:
         here = tracks.video == place.get(anchor.video, only)
@@ -211,15 +222,19 @@ class Finder:
         and face.
     looks : ndarray of shape (n_tracks, dim)
         Their mean features, of unit length.
+    renamed : bool
+        As in :func:`find_anchors`.
     """
 
     def __init__(
-        self, log: Log, cut: CutTracks, scans: Sequence[str], looks: NDArray[np.float32]
-    ) -> None:
+        self, log: Log, cut: CutTracks, scans: Sequence[str], looks: NDArray[np.float32],
+        renamed: bool = True,
+    ) -> None:  # fmt: skip
         self._log = log
         self._cut = cut
         self._scans = scans
         self._looks = looks
+        self._renamed = renamed
         self._place: dict[tuple[str, str], list[int]] = {}
         for row, marks in enumerate(cut.marks):
             for times, name in marks:
@@ -271,7 +286,8 @@ class Finder:
             times, name = self._cut.marks[rows[0]][-1]
             if name == anchor.track and self._scan(rows[0]) + times == anchor.scan:
                 self._number[rows[0]] = number
-        found = find_anchors(self._cut.tracks, [self.anchors[n] for n in elsewhere], self._looks)
+        anchors = [self.anchors[n] for n in elsewhere]
+        found = find_anchors(self._cut.tracks, anchors, self._looks, self._renamed)
         for number, (same, other) in zip(elsewhere, found, strict=True):
             self._rows[number] = same
             if not len(same):

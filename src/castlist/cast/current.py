@@ -171,7 +171,9 @@ class CurrentCast:
         self._events = events
         self.live, self.undone = live_events(events)
         if self._cut_up():
-            self._finder = Finder(self.log, self.cut_tracks, self.scanned.scans, self.looks)
+            self._finder = Finder(
+                self.log, self.cut_tracks, self.scanned.scans, self.looks, not self.scanned.joined
+            )
         else:
             self._finder.learn()
         self._finder.given = {
@@ -218,7 +220,8 @@ class CurrentCast:
         ]
         if rows:
             return np.array(rows)
-        return find_anchors(self.cut_tracks.tracks, [anchor], self.looks)[0][0]
+        renamed = not self.scanned.joined
+        return find_anchors(self.cut_tracks.tracks, [anchor], self.looks, renamed)[0][0]
 
     def apply(self, state: State, event: Event) -> None:
         """Let an event hold in a state of this cast."""

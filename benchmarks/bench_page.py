@@ -22,7 +22,8 @@ import numpy as np
 
 from castlist import TrackSet, write_tracks
 from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.folder import CAST, FACES, RUN, TRACKS, write_points
+from castlist.cast.checks import RUN
+from castlist.cast.folder import CAST, FACES, TRACKS, write_points
 
 TIMES = 5
 

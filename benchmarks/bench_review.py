@@ -30,10 +30,10 @@ from castlist import (
     wcp,
 )
 from castlist.cast.doubts import parts_of
+from castlist.cast.events import Event
 from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
-from castlist.cast.log import Event
 from castlist.cast.questions import questions
-from castlist.cast.replay import State
+from castlist.cast.state import State
 
 Rows = NDArray[np.int64]
 ENOUGH = 0.99

@@ -23,9 +23,10 @@ from castlist import (
     write_tracks,
 )
 from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, POINTS, RUN, TRACKS, write_points
-from castlist.cast.join import join
-from castlist.cast.joined import BALLS, LABELS
+from castlist.cast.checks import RUN
+from castlist.cast.episodes import BALLS
+from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
+from castlist.cast.series import join
 from castlist.learn.run import Run
 from castlist.video.looks import Place
 from castlist.video.parts import Parts

@@ -23,8 +23,8 @@ from castlist import (
     read_tracks,
 )
 from castlist.cast.balls import Balls
-from castlist.cast.folder import RUN
-from castlist.cast.joined import BALLS
+from castlist.cast.checks import RUN
+from castlist.cast.episodes import BALLS
 from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
 from castlist.learn.run import Run

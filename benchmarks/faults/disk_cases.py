@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from child import be
 
-import castlist.cast.join
+import castlist.cast.series
 import castlist.cli
 import castlist.cli.app
 import castlist.learn.train

@@ -93,8 +93,8 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
 
 def _rescan(inputs: Path, clips: Path | None) -> Victim:
     """Scan a video that is scanned and corrected, with another setting."""
+    from castlist.cast.cast import digest
     from castlist.cast.corrections import Corrections
-    from castlist.cast.folder import digest
     from castlist.errors import InputError
     from castlist.scanning.scan import scan
     from castlist.scanning.settings import ScanSettings
@@ -248,7 +248,7 @@ def _join(inputs: Path, clips: Path | None) -> Victim:
 
 def _add(inputs: Path, clips: Path | None) -> Victim:
     from castlist.cast.corrections import Corrections
-    from castlist.cast.join import join
+    from castlist.cast.series import join
     from castlist.report.folder import report_folder
 
     three = episodes(inputs)

@@ -10,8 +10,12 @@ import numpy as np
 
 from castlist import TrackSet, complete_linkage, write_tracks
 from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.folder import CAST, FACES, RUN, TRACKS, write_points
-from castlist.video.pictures import Cover, frame_of, frame_view, share_of, write_covers
+from castlist.cast.checks import RUN
+from castlist.cast.folder import CAST, FACES, TRACKS, write_points
+from castlist.cast.rescan import regroup, was_scanned
+from castlist.cast.state import State
+from castlist.io.pictures import Cover, frame_of, write_covers
+from castlist.video.pictures import frame_view, share_of
 from tests.video.videos import write_video
 
 THRESHOLD = 0.5
@@ -53,17 +57,24 @@ def points_of(tracks: TrackSet) -> np.ndarray:
 def write_folder(
     folder: Path, tracks: TrackSet, labels=None, *, rate=5.0, pictures=False, duration=None
 ) -> Path:
-    """Write what a scan would leave; clustered, or as ``labels`` say."""
+    """Write what a scan would leave; clustered, or as ``labels`` say.
+
+    Where there is a cast already, it is scanned again: around what was said of it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     points = points_of(tracks) if len(tracks) else np.empty((0, 0), np.float32)
-    if labels is None:
+    state, about = None, {"threshold": THRESHOLD}
+    if labels is None and len(tracks) and was_scanned(folder):
+        made = regroup(folder, tracks, points, THRESHOLD, {})
+        labels, state, about["next"] = made.labels, State.of(made.labels), made.next_id
+    elif labels is None:
         labels = complete_linkage(points, THRESHOLD, cannot_link=tracks.overlaps()).labels
     if duration is None:
         duration = float(tracks.spans.max(initial=0.0))
     write_tracks(folder / TRACKS, tracks)
     write_points(folder, points)
-    cast = make_cast(tracks, np.asarray(labels), points, duration)
-    save_cast(cast, folder / CAST, {"threshold": THRESHOLD})
+    cast = make_cast(tracks, np.asarray(labels), points, duration, state)
+    save_cast(cast, folder / CAST, about)
     run = {
         "video": {"name": "film.mp4", "size": [640, 360]},
         "settings": {"model": "shipped", "watching": {"sample_rate": rate}},

@@ -1,10 +1,25 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from castlist import TrackSet
-from castlist.cast.anchors import Anchor, anchors_of, find_anchors
-from tests.cast.folders import made_video
+from castlist.cast import anchors
+from castlist.cast.anchors import Anchor
+from tests.cast.folders import made_video, points_of
+
+
+def anchors_of(tracks, rows):
+    return anchors.anchors_of(tracks, rows, ["scan"], looks_of(tracks))
+
+
+def looks_of(tracks):
+    return np.empty((len(tracks), 0)) if tracks.features is None else points_of(tracks)
+
+
+def find_anchors(tracks, wanted):
+    return [same for same, _ in anchors.find_anchors(tracks, wanted, looks_of(tracks))]
 
 
 def test_a_scan_with_other_names_and_rate_finds_every_track():
@@ -17,13 +32,18 @@ def test_side_by_side_the_box_tells_them_apart():
     tracks = made_video(people=2, each=1)
     assert len(tracks.overlaps()) == 1
     left, right = anchors_of(tracks, [0, 1])
-    swapped = [Anchor("film.mp4", "?", right.faces), Anchor("film.mp4", "?", left.faces)]
+    swapped = [
+        Anchor("scan", "film.mp4", "?", right.faces),
+        Anchor("scan", "film.mp4", "?", left.faces),
+    ]
     assert [rows.tolist() for rows in find_anchors(tracks, swapped)] == [[1], [0]]
 
 
 def test_one_track_may_become_two_and_two_one():
     tracks = made_video(people=1, each=2, pairs=False)
-    whole = Anchor("film.mp4", "?", tuple(f for a in anchors_of(tracks, [0, 1]) for f in a.faces))
+    whole = Anchor(
+        "scan", "film.mp4", "?", tuple(f for a in anchors_of(tracks, [0, 1]) for f in a.faces)
+    )
     assert find_anchors(tracks, [whole])[0].tolist() == [0, 1]
     only_first = tracks[:1]
     assert [len(r) for r in find_anchors(only_first, anchors_of(tracks, [0, 1]))] == [1, 0]
@@ -32,9 +52,9 @@ def test_one_track_may_become_two_and_two_one():
 def test_nothing_there_is_nothing_found():
     tracks = made_video(people=1, each=1)
     elsewhere = [
-        Anchor("film.mp4", "t", ((0.4, 500.0, 60.0, 90.0, 90.0),)),  # another place
-        Anchor("film.mp4", "t", ((99.0, 50.0, 60.0, 90.0, 90.0),)),  # another time
-        Anchor("film.mp4", "t", ()),
+        Anchor("scan", "film.mp4", "t", ((0.4, 500.0, 60.0, 90.0, 90.0),)),  # another place
+        Anchor("scan", "film.mp4", "t", ((99.0, 50.0, 60.0, 90.0, 90.0),)),  # another time
+        Anchor("scan", "film.mp4", "t", ()),
     ]
     assert [len(rows) for rows in find_anchors(tracks, elsewhere)] == [0, 0, 0]
 
@@ -42,7 +62,7 @@ def test_nothing_there_is_nothing_found():
 def test_the_only_video_may_have_another_name():
     tracks = made_video(people=1, each=1)
     faces = anchors_of(tracks, [0])[0].faces
-    assert find_anchors(tracks, [Anchor("renamed.mp4", "t", faces)])[0].tolist() == [0]
+    assert find_anchors(tracks, [Anchor("scan", "renamed.mp4", "t", faces)])[0].tolist() == [0]
 
 
 def test_faces_are_spread_over_the_track_and_known():
@@ -62,3 +82,29 @@ def test_a_neighbour_in_the_same_place_is_not_taken_for_a_track_that_is_gone():
         box=[[200, 60, 90, 90]] * 10 + [[215, 60, 90, 90]] * 10,
     )  # fmt: skip
     assert [len(rows) for rows in find_anchors(tracks[1:], anchors_of(tracks, [0, 1]))] == [0, 1]
+
+
+def test_another_face_in_the_same_place_is_another_track():
+    """Somebody else stands where they stood, as in another cut of the video."""
+    before = made_video(people=2, each=3, pairs=False)
+    after = made_video(people=2, each=3, pairs=False)
+    order = np.arange(6).reshape(3, 2)[:, ::-1].ravel()  # the two have changed places
+    swapped = TrackSet.from_faces(
+        np.repeat(after.ids, 5),
+        time=np.tile(np.arange(5) / 2.5, 6) + np.repeat(3.0 * np.arange(6), 5),
+        frame=np.arange(30), box=[[50, 60, 90, 90]] * 30, video="film.mp4", describer="SFace",
+        feature=np.repeat(after.mean_features()[order], 5, axis=0),
+    )  # fmt: skip
+    found = anchors.find_anchors(swapped, anchors_of(before, range(6)), looks_of(swapped))
+    assert [(same.tolist(), other.tolist()) for same, other in found] == [
+        ([], [row]) for row in range(6)
+    ]
+
+
+def test_features_of_another_describer_say_nothing():
+    tracks = made_video(people=1, each=1)
+    (anchor,) = anchors_of(tracks, [0])
+    other = dataclasses.replace(anchor, describer="another", feature=-anchor.feature)
+    assert find_anchors(tracks, [other])[0].tolist() == [0]
+    same = dataclasses.replace(anchor, feature=-anchor.feature)
+    assert find_anchors(tracks, [same])[0].tolist() == []

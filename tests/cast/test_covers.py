@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from castlist.cast.corrections import Corrections
 from castlist.cast.covers import shown_tracks, track_worth
 from castlist.cast.folder import FACES
-from castlist.cast.join import join
-from castlist.video.pictures import COVERS
+from castlist.cast.series import join
+from castlist.io.pictures import COVERS
 from tests.cast.folders import made_video, write_folder
-from tests.cast.test_join import episode
+from tests.cast.test_series import episode
 
 RNG = np.random.default_rng(0)
 

@@ -23,7 +23,7 @@ def test_a_log_on_a_read_only_disk_is_read_and_not_written(own_disk, tmp_path):
     cast.close()
     told = on_a_read_only_disk(folder, "log")
     assert told.returncode == 0, told.stderr
-    assert "named a character “Anna”" in told.stdout
+    assert "named character 1 “Anna”" in told.stdout
     told = on_a_read_only_disk(folder, "name", "1", "Bo")
     assert told.returncode == 2
     assert "its folder is read-only; copy it elsewhere" in " ".join(told.stderr.split())
@@ -37,4 +37,4 @@ def test_what_a_killed_process_said_is_not_left_out(own_disk, tmp_path):
     told = on_a_read_only_disk(folder, "log")
     cast.close()
     assert told.returncode == 0 or "copy it elsewhere" in " ".join(told.stderr.split())
-    assert told.returncode or "named a character “Anna”" in told.stdout
+    assert told.returncode or "named character 1 “Anna”" in told.stdout

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import sqlite3
@@ -12,70 +13,98 @@ import pytest
 
 from castlist import CastlistError, InputError
 from castlist.cast.anchors import Anchor
-from castlist.cast.log import ChangedMeanwhile, Log
+from castlist.cast.events import Named, Pinned, Reversed, Words
+from castlist.cast.log import ChangedMeanwhile, Clustering, Log
+
+UNDO = Reversed(event=1)
+ONE = Anchor("scan", "v", "1", ((0.5, 1.0, 2.0, 3.0, 4.0),), "SFace", np.float32([0.6, 0.8]))
 
 
 def test_nothing_said_makes_no_file(tmp_path):
     log = Log(tmp_path / "c.db")
-    assert (log.last, log.events(), log.anchors()) == (0, [], [])
+    assert (log.last, log.events(), log.anchors()) == (0, [], {})
     assert not (tmp_path / "c.db").exists()
 
 
 def test_what_is_said_is_there_for_others(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
-    assert first.anchor("scan", [Anchor("v", "1", ())]) == [1]
-    first.append("name", {"who": [1], "name": 'Zoë "x"\n\''}, 0, "me")
+    assert first.anchor([ONE]) == [1]
+    words = Words(pins=(Pinned(id=7, tracks=(1,)),), names=(Named(id=7, name='Zoë "x"\n\''),))
+    first.append("name", words, 0, "me")
     (event,) = second.events()
     assert (event.number, event.who, event.kind) == (1, "me", "name")
-    assert event.body == {"who": [1], "name": 'Zoë "x"\n\''}
+    assert event.body == words
     assert second.last == 1
 
 
 def test_who_has_not_seen_the_last_event_is_told(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
-    first.append("undo", {"event": 1}, 0)
+    first.append("undo", UNDO, 0)
     with pytest.raises(ChangedMeanwhile, match="somebody else"):
-        second.append("undo", {"event": 1}, 0)
+        second.append("undo", UNDO, 0)
     assert first.last == 1
 
 
 def test_nothing_said_can_be_changed_or_removed(tmp_path):
-    Log(tmp_path / "c.db").append("undo", {"event": 1}, 0)
+    Log(tmp_path / "c.db").append("undo", UNDO, 0)
     with sqlite3.connect(tmp_path / "c.db") as db:
         for statement in ("DELETE FROM events", "UPDATE events SET who = 'x'"):
             with pytest.raises(sqlite3.IntegrityError, match="stays"):
                 db.execute(statement)
 
 
-def test_tracks_are_remembered_once(tmp_path):
+def test_tracks_are_stored_once(tmp_path):
     log = Log(tmp_path / "c.db")
-    one = Anchor("v", "1", ((0.5, 1.0, 2.0, 3.0, 4.0),))
-    assert log.anchor("scan", [one]) == log.anchor("scan", [one]) == [1]
-    assert log.anchor("another", [one]) == [2]
-    assert log.anchors() == [(1, "scan", one), (2, "another", one)]
-    assert log.anchors(after=1) == [(2, "another", one)]
+    other = dataclasses.replace(ONE, scan="another", feature=np.empty(0, np.float32))
+    assert log.anchor([ONE]) == log.anchor([ONE]) == [1]
+    assert log.anchor([other]) == [2]
+    found = log.anchors()
+    assert (found[1].scan, found[1].faces, found[1].describer) == ("scan", ONE.faces, "SFace")
+    np.testing.assert_allclose(found[1].feature, ONE.feature, atol=1e-3)
+    assert len(found[2].feature) == 0
+    assert list(log.anchors(after=1)) == [2]
 
 
 def test_a_clustering_comes_back_as_it_was(tmp_path):
     log = Log(tmp_path / "c.db")
     labels, points = np.array([3, 1, 3]), np.arange(6, dtype=np.float32).reshape(3, 2)
-    event = log.append_clustering("basis", labels, points, 0, "ann")
+    event = log.append_clustering(Clustering(["a", "b", "c"], labels, points), 0, "ann")
     assert (event.number, event.kind, event.who) == (1, "recluster", "ann")
     assert log.events() == [event]
-    basis, again, where = log.clustering(event.body["clustering"])
-    assert basis == "basis"
-    assert again.tolist() == labels.tolist()
-    assert where.tolist() == points.tolist()
-    assert log.clustering(99) is None
+    kept = log.clustering(event.body.clustering)
+    assert (kept.tracks, kept.labels.tolist()) == (["a", "b", "c"], labels.tolist())
+    assert kept.points.tolist() == points.tolist()
+    log.append_clustering(Clustering(["a"], labels[:1], points[:0]), 1)
+    assert len(log.clustering(2).points) == 0
+    with pytest.raises(InputError, match="damaged clustering"):
+        log.clustering(99)
 
 
 def test_a_clustering_that_comes_too_late_is_not_kept(tmp_path):
     log = Log(tmp_path / "c.db")
-    log.append("name", {"who": [], "name": "Ann"}, 0)
+    log.append("undo", UNDO, 0)
     with pytest.raises(ChangedMeanwhile):
-        log.append_clustering("basis", np.array([1]), np.zeros((1, 2), np.float32), 0)
-    assert log.clustering(1) is None
+        log.append_clustering(Clustering(["a"], np.array([1]), np.zeros((1, 2), np.float32)), 0)
+    with pytest.raises(InputError, match="damaged clustering"):
+        log.clustering(1)
     assert log.last == 1
+
+
+def test_no_id_is_given_twice(tmp_path):
+    """Whoever asks: two open logs, a scan that reserves, an event that makes characters."""
+    first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
+    assert first.next_id(5) == 5  # nothing is made by asking
+    assert not (tmp_path / "c.db").exists()
+    assert first.reserve(3, 5) == 5
+    assert second.reserve(2, 1) == 8
+    assert first.next_id(1) == 10
+    first.append("move", Words(), 0, new=[10, 11])
+    assert second.next_id(1) == 12
+    with pytest.raises(ChangedMeanwhile, match="characters were made"):
+        second.append("move", Words(), 1, new=[11])
+    assert second.last == 1
+    with pytest.raises(InputError, match="no numbers are left"):
+        first.reserve(2**31, 1)
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to look at" * 40, b"x"])
@@ -88,17 +117,18 @@ def test_another_file_is_refused(tmp_path, content):
 def test_a_newer_format_is_refused(tmp_path):
     with sqlite3.connect(tmp_path / "c.db") as db:
         db.execute("PRAGMA user_version = 99")
-    with pytest.raises(InputError, match="format 99"):
+    with pytest.raises(InputError, match="format 99, .* written by a newer castlist: use that"):
         Log(tmp_path / "c.db")
 
 
 WRITER = """
 import sys
 from pathlib import Path
+from castlist.cast.events import Reversed
 from castlist.cast.log import Log
 log = Log(Path(sys.argv[1]))
 while True:
-    print(log.append("undo", {"event": 1}, log.last).number, flush=True)
+    print(log.append("undo", Reversed(event=1), log.last).number, flush=True)
 """
 
 
@@ -119,14 +149,14 @@ def test_a_crash_loses_nothing_that_was_taken(tmp_path):
 def test_what_there_was_no_room_for_was_not_said(tmp_path):
     """Nobody sees it, and more can be said when there is room again."""
     log = Log(tmp_path / "c.db")
-    log.append("undo", {"event": 1}, 0)
+    log.append("undo", UNDO, 0)
     (pages,) = log._db.execute("PRAGMA page_count").fetchone()
     log._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(CastlistError, match="c.db: .*disk is full"):
-        log.append("name", {"name": "x" * 100_000}, 1)
+        log.append("name", Words(names=(Named(id=1, name="x" * 1000),) * 100), 1)
     assert log.last == Log(tmp_path / "c.db").last == 1
     log._db.execute("PRAGMA max_page_count = 100000")
-    log.append("redo", {"event": 1}, 1)
+    log.append("redo", UNDO, 1)
     assert [event.kind for event in Log(tmp_path / "c.db").events()] == ["undo", "redo"]
 
 
@@ -134,22 +164,22 @@ def test_an_empty_file_is_no_log_yet(tmp_path):
     """As SQLite leaves one on a full disk; there may be no room to make it one yet."""
     (tmp_path / "c.db").touch()
     log = Log(tmp_path / "c.db")
-    assert (log.last, log.events(), log.anchors()) == (0, [], [])
+    assert (log.last, log.events(), log.anchors()) == (0, [], {})
     assert (tmp_path / "c.db").stat().st_size == 0
-    log.append("undo", {"event": 1}, 0)
+    log.append("undo", UNDO, 0)
     assert log.last == 1
 
 
 def test_a_log_that_was_removed_takes_nothing(tmp_path):
     log = Log(tmp_path / "c.db")
-    log.append("undo", {"event": 1}, 0)
+    log.append("undo", UNDO, 0)
     for path in tmp_path.iterdir():
         path.unlink()
     with pytest.raises(CastlistError, match="removed or replaced"):
-        log.append("undo", {"event": 1}, 1)
-    Log(tmp_path / "c.db").append("redo", {"event": 1}, 0)  # another's
+        log.append("undo", UNDO, 1)
+    Log(tmp_path / "c.db").append("redo", UNDO, 0)  # another's
     with pytest.raises(CastlistError, match="removed or replaced"):
-        log.append("undo", {"event": 1}, 1)
+        log.append("undo", UNDO, 1)
     assert Log(tmp_path / "c.db").last == 1
 
 
@@ -165,7 +195,7 @@ CREATE VIEW events AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FR
                "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM anchors; END"],
 )  # fmt: skip
 def test_tables_of_strangers_are_not_read(tmp_path, change):
-    Log(tmp_path / "c.db").append("undo", {"event": 1}, 0)
+    Log(tmp_path / "c.db").append("undo", UNDO, 0)
     with closing(sqlite3.connect(tmp_path / "c.db")) as db:
         db.executescript(change)
     with pytest.raises(InputError, match="other tables"):
@@ -175,25 +205,32 @@ def test_tables_of_strangers_are_not_read(tmp_path, change):
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        ("name", {"who": [1]}),
-        ("name", {"who": [2], "name": "x"}),  # a track that is not remembered
-        ("name", {"who": 1, "name": "x"}),
-        ("name", {"who": [True], "name": "x"}),
-        ("name", {"who": [1], "name": None}),
-        ("merge", {"who": [1]}),
-        ("move", {"tracks": [1], "to": [1], "away": "x"}),
-        ("answer", {"one": [1], "same": [], "different": [[1]], "instead": []}),
-        ("recluster", {"clustering": "x"}),
-        ("forget", {}),
-        ("undo", []),
-        ("undo", {}),
-        ("redo", {"event": "1"}),
+        ("name", '{"pins": [{"id": 1}]}'),
+        ("name", '{"pins": [{"id": 1, "tracks": [2]}]}'),  # a track that is not stored
+        ("name", '{"pins": [{"id": 0, "tracks": [1]}]}'),
+        ("name", '{"pins": [{"id": true, "tracks": [1]}]}'),
+        ("name", '{"names": [{"id": 1, "name": null}]}'),
+        ("name", '{"names": [{"id": 1, "name": "\\ud800"}]}'),
+        ("merge", '{"pins": 1}'),
+        ("move", '{"more": []}'),
+        ("answer", '{"different": [[[1]]]}'),
+        ("cut", '{"cuts": [{"track": 1, "at": -1}]}'),
+        ("cut", '{"cuts": [{"track": 1, "at": 1e999}]}'),
+        ("found", '{"anchor": 1, "track": 9}'),
+        ("recluster", '{"clustering": "x"}'),
+        ("add", '{"video": ""}'),
+        ("forget", "{}"),
+        ("undo", "[]"),
+        ("undo", "{}"),
+        ("redo", '{"event": "1"}'),
+        ("redo", "[" * 100_000),
+        ("undo", b"\x00\xff"),
     ],
 )
 def test_events_that_nobody_can_have_said(tmp_path, kind, body):
     log = Log(tmp_path / "c.db")
-    log.anchor("scan", [Anchor("v", "1", ())])
-    log.append(kind, body, 0)
+    log.anchor([ONE])
+    log._open().execute("INSERT INTO events VALUES (1, 0, 'me', ?, ?)", (kind, body))
     with pytest.raises(InputError, match="a damaged log of corrections .event 1"):
         log.events()
 
@@ -203,24 +240,7 @@ def test_events_of_no_time(tmp_path, at):
     log = Log(tmp_path / "c.db")
     body = '{"event": 1}'
     log._open().execute("INSERT INTO events VALUES (1, ?, 'me', 'undo', ?)", (at, body))
-    with pytest.raises(InputError, match="an event of no time"):
-        log.events()
-
-
-def test_events_that_are_no_text(tmp_path):
-    log = Log(tmp_path / "c.db")
-    log._open().execute("INSERT INTO events VALUES (1, 0, 'me', 'undo', x'00ff')")
-    with pytest.raises(InputError, match="a damaged log"):
-        log.events()
-    with pytest.raises(InputError, match="a damaged log"):  # a number, which a table may hold
-        log._event((), 1, 0.0, "me", "undo", 7)
-
-
-def test_names_of_half_a_letter(tmp_path):
-    log = Log(tmp_path / "c.db")
-    body = '{"who": [], "name": "\\ud800"}'
-    log._open().execute("INSERT INTO events VALUES (1, 0, 'me', 'name', ?)", (body,))
-    with pytest.raises(InputError, match="a damaged log"):
+    with pytest.raises(InputError, match="an event without a time"):
         log.events()
 
 
@@ -228,9 +248,17 @@ def test_names_of_half_a_letter(tmp_path):
     "faces",
     ["[" * 100_000, "{}", "[[1, 2]]", str([[1, 1, 1, 1, 1]] * 101), '[["a", 1, 1, 1, 1]]', "[1]"],
 )
-def test_remembered_tracks_that_are_nowhere(tmp_path, faces):
+def test_tracks_that_are_nowhere(tmp_path, faces):
     log = Log(tmp_path / "c.db")
-    log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', ?)", (faces,))
+    log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', ?, '', x'')", (faces,))
+    with pytest.raises(InputError, match="a damaged log"):
+        log.anchors()
+
+
+@pytest.mark.parametrize("feature", [b"x", b"\xff\xff", "text"])
+def test_tracks_with_a_feature_that_is_none(tmp_path, feature):
+    log = Log(tmp_path / "c.db")
+    log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', '[]', '', ?)", (feature,))
     with pytest.raises(InputError, match="a damaged log"):
         log.anchors()
 
@@ -240,7 +268,8 @@ def test_remembered_tracks_that_are_nowhere(tmp_path, faces):
 )
 def test_clusterings_that_are_none(tmp_path, labels, points):
     log = Log(tmp_path / "c.db")
-    log._open().execute("INSERT INTO clusterings VALUES (1, 'b', ?, ?)", (labels, points))
+    row = (1, '["a"]', labels, points)
+    log._open().execute("INSERT INTO clusterings VALUES (?, ?, ?, ?)", row)
     with pytest.raises(InputError, match="a damaged clustering"):
         log.clustering(1)
     with pytest.raises(InputError, match="a damaged log"):
@@ -250,5 +279,5 @@ def test_clusterings_that_are_none(tmp_path, labels, points):
 def test_a_user_whose_name_is_no_text(tmp_path, monkeypatch):
     monkeypatch.setenv("LOGNAME", "\udcff")
     log = Log(tmp_path / "log.db")
-    log.append("name", {"who": [], "name": "Anna"}, 0)
+    log.append("undo", UNDO, 0)
     assert [event.who for event in log.events()] == ["?"]

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from castlist.cast.answers import Answer
 from castlist.cast.doubts import CANDIDATES
-from castlist.cast.log import Event
 from castlist.cast.questions import SHOWN, questions
-from castlist.cast.replay import State
+from castlist.cast.state import State
 from tests.cast.test_evidence import facts
 
 NO_FRAMES = np.empty((0, 2), np.int64)
@@ -27,10 +27,6 @@ def ask(points, state, overlaps=NO_FRAMES, most=20, skipped=()):
     return questions(points, facts(points, overlaps=overlaps), state, most, skipped)
 
 
-def say(state, kind, **body):
-    state.apply(Event(1, 0.0, "", kind, body), lambda rows: np.asarray(rows, np.int64))
-
-
 def answer(state, question, who):
     """Say what is true."""
 
@@ -40,13 +36,22 @@ def answer(state, question, who):
     me = of(question.one)
     said = {"same": [], "different": [], "instead": []}
     for other, instead in zip(question.others, question.instead, strict=True):
+        inside = other.character == question.one.character
+        rows = other.tracks if inside else other.shown  # as the page does
         if of(other) == me:
-            said["same"].append(other.tracks)
+            said["same"].append(rows)
         else:
-            said["different"].append(other.tracks)
+            said["different"].append(rows)
             right = instead is not None and of(instead) == of(other)
-            said["instead"].append(instead.shown if right else [])
-    say(state, "answer", one=question.one.shown, **said)
+            said["instead"].append(instead.shown if right else rows[:0])
+    made = Answer(state, question.one.shown, mixed=[], **said)
+    made.check()
+    for number, rows in made.pins:
+        state.pin[rows] = number or int(state.owner.max()) + 1
+    state.names |= dict(made.names)
+    state.different += [(made.one, rows) for rows in made.different]
+    state.same += made.compared
+    state.checked[made.checked] = True
 
 
 def outside(question):
@@ -113,8 +118,7 @@ def test_nothing_is_asked_twice_from_both_sides():
 def test_two_names_are_two_people():
     points, who = some_people([9, 6])
     state = State.of(who + 1)
-    say(state, "name", who=np.flatnonzero(who == 0), name="Anna")
-    say(state, "name", who=np.flatnonzero(who == 1), name="Bo")
+    state.names = {1: "Anna", 2: "Bo"}
     assert not any(outside(question) for question in ask(points, state))
 
 
@@ -145,3 +149,28 @@ def test_no_more_candidates_than_fit_and_nobody_is_left_out():
 def test_tiny_casts(labels):
     points = unit(np.ones((len(labels), 3))) if labels else np.empty((0, 3), np.float32)
     assert len(ask(points, State.of(np.array(labels, np.int64)))) <= 1
+
+
+def test_who_is_called_mixed_is_asked_about_in_parts_and_with_nobody_else():
+    points, who = some_people([20, 20, 9], noise=0.25)
+    state = State.of(np.where(who == 1, 0, who) + 1)  # the first two are one character
+    shown = np.concatenate([np.flatnonzero(who == 0)[:3], np.flatnonzero(who == 1)[:3]])
+    state.mixed.append(shown)
+    first = ask(points, state)[0]
+    assert first.one.character == 1
+    assert not outside(first)
+    assert not any(o.character == 1 for q in ask(points, state) for o in outside(q))
+    part = first.others[0].tracks
+    assert len(set(who[part].tolist())) == 1
+    state.pin[who == 1] = 9  # they came apart: it may be compared again
+    assert any(1 in (q.one.character, *(o.character for o in outside(q)))
+               for q in ask(points, state) if outside(q))  # fmt: skip
+
+
+def test_a_single_track_that_is_mixed_waits_to_be_cut():
+    points, who = some_people([9, 6])
+    state = State.of(who + 1)
+    state.mixed.append(np.array([3]))
+    rows = {int(row) for q in ask(points, state, most=99) for s in (q.one, *q.others)
+            for row in s.tracks}  # fmt: skip
+    assert 3 not in rows

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist import TrackSet
-from castlist.cast.waivers import not_waived, pairs_between, told
+from castlist.cast.shared_frames import not_waived, pairs_between, told
 
 PAIR = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] < p[1])
 

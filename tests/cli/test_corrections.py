@@ -21,7 +21,7 @@ def test_name_merge_split_undo_log_report(folder):
     assert "3 characters" in castlist("merge", folder, "Anna Lee", "3").stdout
     assert "4 characters" in castlist("split", folder, "0000", "0004").stdout
     assert "named" not in castlist("undo", folder).stdout
-    assert "done again: moved 2 tracks to a new character" in castlist("redo", folder).stdout
+    assert "done again: moved 2 tracks to character 5" in castlist("redo", folder).stdout
     told = json.loads(castlist("log", folder, "--json").stdout)
     assert [event["kind"] for event in told] == ["name", "merge", "move", "undo", "redo"]
     assert [event["holds"] for event in told] == [True, True, True, False, False]
@@ -42,7 +42,7 @@ def test_name_merge_split_undo_log_report(folder):
         (["name", "nobody", "x"], "no character 'nobody'; names and numbers stand in the report"),
         (["split", "nope"], "--to csv -o -` lists them"),
         (["undo"], "nothing to undo"),
-        (["split", "0000", "--to", "2", "--not-a-face"], "--to or --not-a-face"),
+        (["split", "0000", "--to", "2", "--not-a-face"], "one of --to, --not-a-face and --a-face"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(folder, words, said):
@@ -51,11 +51,26 @@ def test_what_cannot_be_is_said_in_a_line(folder, words, said):
     assert Corrections(folder).last == 0
 
 
+def test_a_number_is_a_number_though_somebody_is_called_so(folder):
+    cast = Corrections(folder)
+    cast.name(3, "1")
+    cast.close()
+    castlist("name", folder, "1", "Anna")
+    castlist("background", folder, "3")
+    cast = Corrections(folder)
+    assert {one.number: one.name for one in cast.cast.characters if one.name} == {1: "Anna", 3: "1"}
+    assert cast.character(3).background
+    assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
+
+
 def test_two_names_and_how_to_say_which(folder):
     cast = Corrections(folder)
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    assert "Anna and Bo; say with --name" in castlist("merge", folder, "1", "3", code=2).stderr
+    assert (
+        "Anna and Bo: say which name to keep (--name)"
+        in castlist("merge", folder, "1", "3", code=2).stderr
+    )
 
 
 def test_with_nobody_to_ask_it_is_said_how_to_do_without(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.test_join import by_track, episode, people
+from tests.cast.test_series import by_track, episode, people
 from tests.cli.test_commands import castlist
 from tests.rays import needs_ray
 from tests.review.server import Server

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.join import join
+from castlist.cast.series import join
 from castlist.learn.run import LOG, MODEL
-from tests.cast.test_join import episode
+from tests.cast.test_series import episode
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video
 

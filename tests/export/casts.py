@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from castlist import TrackSet, read_tracks, write_tracks
+from castlist.cast.cast import print_of
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, RUN, TRACKS, print_of
+from castlist.cast.folder import CAST, TRACKS
 from castlist.export.timecode import exact_rate
 from castlist.export.timeline import Timeline, timelines
 from tests.cast.folders import write_folder

@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from castlist import Corrections
-from castlist.cast.join import join
+from castlist.cast.series import join
 from castlist.export.json import json_lines, json_schema
 from castlist.export.timeline import timelines
-from tests.cast.test_join import episode
+from tests.cast.test_series import episode
 from tests.export.casts import (
     AWKWARD,
     SPANS,

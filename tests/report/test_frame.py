@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from castlist.cast.cast import Cast
+from castlist.io.pictures import Cover
 from castlist.report.page import write_report
-from castlist.video.pictures import Cover, as_jpeg, frame_view
+from castlist.video.pictures import as_jpeg, frame_view
 from tests.cast.folders import drawn_face
 from tests.report.test_page import character, tracks_at
 

@@ -13,6 +13,7 @@ from castlist import TrackSet
 from castlist.cast.appearances import Appearance
 from castlist.cast.cast import Cast, Character
 from castlist.errors import CastlistError
+from castlist.io.pictures import Cover
 from castlist.report.page import (
     clock,
     lasting,
@@ -22,7 +23,6 @@ from castlist.report.page import (
     sureness,
     write_report,
 )
-from castlist.video.pictures import Cover
 from tests.pages import Page
 
 

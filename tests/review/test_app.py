@@ -190,7 +190,7 @@ def test_what_is_said_is_done_and_kept(server, home):
         assert server.act(kind=kind)[0] == 200
     assert server.get("/api/not-faces")["all"] == []
     texts = [event["text"] for event in server.get("/api/history")["events"]]
-    assert texts[0] == "did again: moved 1 track to a new character"
+    assert texts[0] == "did again: moved 1 track to character 5"
     assert texts[-1].startswith(("named", "marked"))
 
 
@@ -243,7 +243,7 @@ def test_an_answer_says_who_it_is_instead(server):
     ids = {track["id"] for track in server.get("/api/characters/1")["all"]}
     assert {"0000", "0004", "0012"} <= ids
     said = server.get("/api/history")["events"][0]["text"]
-    assert said == "answered: 1 of 2 the same person"
+    assert said == "answered: 1 the same person, 1 different"
     wrong = {"tracks": ["0002"], "different": [["0006"]]}
     assert server.act(kind="answer", **wrong, instead=[["0010"]])[0] == 422  # whom it is not
     assert server.act(kind="answer", **wrong, instead=[])[0] == 422

@@ -6,8 +6,9 @@ import os
 import pytest
 
 from castlist import InputError
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import FACES, RUN, find_video
+from castlist.cast.folder import FACES, find_video
 from castlist.review.app import make_app
 from castlist.review.files import Told, film_given, playable
 from tests.cast.folders import made_video, write_folder

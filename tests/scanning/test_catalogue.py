@@ -44,8 +44,43 @@ def test_videos_that_cannot_be(series, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no videos in this folder"):
         find_videos([tmp_path / "empty"])
-    with pytest.raises(InputError, match="two videos would share"):
-        find_videos([series / "season 1", series / "season 2"], Path("out"))
+    folders = [series / "season 1", series / "season 2"]
+    (folders[1] / "one.MKV").rename(folders[1] / "one.mp4")
+    with pytest.raises(InputError, match="two videos would share .*season 1.*season 2.*holds both"):
+        find_videos(folders, Path("out"))
+
+
+def test_videos_that_differ_in_their_suffix_have_a_cast_each(tmp_path, weights):
+    for name in ("a.mp4", "a.mkv", "b.mp4"):
+        write_video(tmp_path / name, [plain((90, 90, 90), (320, 180))] * 5)
+    entries = find_videos([tmp_path])
+    assert [e.folder.name for e in entries] == ["a.mkv.cast", "a.mp4.cast", "b.cast"]
+    assert not any(outcome.failed for outcome in scan_all(entries, ScanSettings()))
+    assert find_videos([tmp_path]) == entries
+    (alone,) = find_videos([tmp_path / "a.mkv"])  # also if it is scanned by itself later
+    assert alone.folder == tmp_path / "a.mkv.cast"
+    (tmp_path / "a.mkv").unlink()
+    assert [e.folder.name for e in find_videos([tmp_path])] == ["a.mp4.cast", "b.cast"]
+
+
+def test_a_cast_keeps_its_folder_when_a_video_of_its_name_comes(tmp_path, weights):
+    write_video(tmp_path / "a.mp4", [plain((90, 90, 90), (320, 180))] * 5)
+    scan(tmp_path / "a.mp4")
+    write_video(tmp_path / "A.mkv", [plain((90, 90, 90), (320, 180))] * 5)
+    assert [e.folder.name for e in find_videos([tmp_path])] == ["A.mkv.cast", "a.cast"]
+
+
+def test_linked_folders_are_searched_once(series, tmp_path_factory):
+    away = tmp_path_factory.mktemp("away")
+    (away / "extras").mkdir()
+    (away / "extras" / "x.mp4").write_text("")
+    (away / "back").symlink_to(series, target_is_directory=True)
+    (series / "a link").symlink_to(away, target_is_directory=True)
+    (series / "again").symlink_to(away / "extras", target_is_directory=True)
+    (series / "season 0").symlink_to(series / "season 1", target_is_directory=True)
+    (series / "season 1" / "up").symlink_to(series.parent, target_is_directory=True)
+    found = [str(entry.video.relative_to(series)) for entry in find_videos([series])]
+    assert found == ["a link/extras/x.mp4", "season 1/one.mp4", "season 2/one.MKV"]
 
 
 def test_the_networks_are_loaded_once(series, weights, monkeypatch):

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, RUN, TRACKS
+from castlist.cast.checks import RUN
+from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
 from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
 from castlist.video.frames import open_video

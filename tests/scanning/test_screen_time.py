@@ -18,7 +18,7 @@ import webvtt
 from demo_video import _panel, fetch_pictures, read_portrait
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.join import join
+from castlist.cast.series import join
 from castlist.export.settings import ExportSettings
 from castlist.export.write import export_cast
 from castlist.scanning.scan import scan

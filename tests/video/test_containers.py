@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from fractions import Fraction
 
+import av
 import cv2
 import pytest
+from PIL import Image
 
 from castlist import InputError
 from castlist.video.frames import open_video
@@ -90,3 +93,46 @@ def test_what_holds_videos_is_read(tmp_path, suffixes, codec, pixels):
         options = {"x265-params": "log-level=none"} if codec == "libx265" else {}
         write_video(path, images, codec=codec, pixels=pixels, **options)
         assert len(colours(path)) == 12, suffix
+
+
+def write_streams(path, sizes, frames=(5, 5)):
+    """Write a file with a video stream of each size."""
+    with av.open(str(path), "w") as container:
+        streams = []
+        for width, height in sizes:
+            stream = container.add_stream("mpeg4", rate=25)
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+            streams.append(stream)
+        for stream, size, count in zip(streams, sizes, frames, strict=True):
+            for k in range(count):
+                frame = av.VideoFrame.from_ndarray(plain((9, 9, 9), size), "bgr24")
+                frame.pts, frame.time_base = k, Fraction(1, 25)
+                container.mux(stream.encode(frame.reformat(format="yuv420p")))
+            container.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_of_several_streams_the_largest_is_taken(tmp_path, suffix):
+    path = write_streams(tmp_path / f"v.{suffix}", [(64, 36), (320, 180)])
+    with open_video(path) as video:
+        assert video.size == (320, 180)
+        assert len(list(video.frames())) == 5
+    path = write_streams(tmp_path / f"w.{suffix}", [(320, 180), (64, 36)])
+    with open_video(path) as video:
+        assert video.size == (320, 180)
+
+
+def test_a_stream_of_one_picture_is_not_taken_for_the_video(tmp_path):
+    path = write_streams(tmp_path / "v.mp4", [(640, 360), (320, 180)], frames=(1, 5))
+    with open_video(path) as video:
+        assert video.size == (320, 180)
+
+
+def test_an_animated_webp_is_refused_for_what_it_is(tmp_path):
+    first, *rest = [Image.new("RGB", (64, 48), (40 * k, 99, 9)) for k in range(3)]
+    first.save(tmp_path / "one.webp")
+    assert len(colours(tmp_path / "one.webp")) == 1
+    first.save(tmp_path / "three.webp", save_all=True, append_images=rest)
+    with pytest.raises(InputError, match="three.webp: an animated WebP.*convert it to MP4"):
+        open_video(tmp_path / "three.webp")

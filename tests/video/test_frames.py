@@ -67,6 +67,18 @@ def test_a_variable_frame_rate_keeps_its_times(tmp_path):
         np.testing.assert_allclose([f.time for f in video.frames()], times, atol=1.5e-3)
 
 
+@pytest.mark.parametrize("name", ["v.mkv", "v.nut", "v.mp4", "v.ts"])
+@pytest.mark.parametrize("start", [0, 1000, 10**8])
+def test_a_video_may_begin_late_and_is_no_longer_for_it(tmp_path, name, start):
+    times = [start + k / 25 for k in range(50)]
+    codec = "libx264" if name == "v.ts" else "mpeg4"
+    path = write_video(tmp_path / name, [plain((9, 9, 9))] * 50, times=times, codec=codec)
+    with open_video(path) as video:
+        assert video.duration == pytest.approx(2, abs=0.1)
+        last = list(video.frames())[-1]
+        assert last.time == pytest.approx(1.96, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("turns", "red", "size"),
     [(1, (0.75, 0.25), (48, 64)), (2, (0.75, 0.75), (64, 48)), (3, (0.25, 0.75), (48, 64))],

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from castlist.io.pictures import Cover
 from castlist.video.gallery import _BINS, Gallery, Portrait
-from castlist.video.pictures import Cover, Picture
+from castlist.video.pictures import Picture
 
 
 def portrait(face, time, quality, cover=0.0):

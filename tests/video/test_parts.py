@@ -3,19 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 from castlist.io.untrusted import load_arrays
 from castlist.video.looks import Place
 from castlist.video.parts import Parts
-from castlist.video.pictures import (
-    Cover,
-    Picture,
-    as_jpeg,
-    frame_of,
-    frame_view,
-    picture_counts,
-    pictures_of,
-    read_covers,
-)  # fmt: skip
+from castlist.video.pictures import Picture, as_jpeg, frame_view
 from castlist.video.shots import SIGNATURE_LENGTH
 from castlist.video.watch import DescribedTrack, WatchedShot
 

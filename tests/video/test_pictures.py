@@ -6,20 +6,16 @@ import cv2
 import numpy as np
 import pytest
 
-from castlist.video.pictures import (
+from castlist.io.pictures import (
     COVERS,
     Cover,
-    Picture,
-    as_jpeg,
     frame_of,
-    frame_view,
     picture_counts,
     pictures_of,
     read_covers,
-    share_of,
     write_covers,
-    write_pictures,
 )
+from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of, write_pictures
 
 BOX = (0.25, 0.5, 0.125, 0.25)
 

@@ -1,23 +1,34 @@
-"""Anchors: where in the video a track is, so that what was said of it finds it after a re-scan."""
+"""Anchors: tracks as the log knows them, by time, box and face, so that a new scan has them too."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.cuts import CutTracks
+from castlist.errors import InputError
 from castlist.tracks import TrackSet
-from castlist.video.follow import ious
 
-#: Faces of a track that are remembered, spread over its time.
+if TYPE_CHECKING:
+    from castlist.cast.log import Log
+
+Rows = NDArray[np.int64]
+
+#: Faces of a track that are stored, spread over its time.
 _FACES = 9
+_MOST_FACES = 100  # that are read
 #: A track of another scan may begin or end this much (seconds) later or earlier.
 _SLACK = 0.3
 #: Boxes that overlap so much (intersection over union) are of one face.
 _SAME_BOX = 0.3
+#: Cosine of two mean features below which they are clearly of two faces. One track scanned twice
+#: with other settings is far above it (docs/corrections.md).
+SAME_FACE = 0.5
 
 
 @dataclass(frozen=True)
@@ -26,55 +37,121 @@ class Anchor:
 
     Attributes
     ----------
+    scan : str
+        Which scan of the video it is a track of.
     video : str
         Name of the video.
     track : str
-        The track's id in the scan it was made in.
+        The track's id in that scan.
     faces : tuple of (seconds, x, y, width, height)
         Some of its faces.
+    describer : str
+        Whose features it has.
+    feature : ndarray of float32
+        Its mean feature, of unit length; empty if it has none.
     """
 
+    scan: str
     video: str
     track: str
     faces: tuple[tuple[float, ...], ...]
+    describer: str = ""
+    feature: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
 
-def anchors_of(tracks: TrackSet, rows: Sequence[int]) -> list[Anchor]:
-    """Remember where tracks are."""
+def anchors_of(
+    tracks: TrackSet, rows: Sequence[int], scans: Sequence[str], looks: NDArray[np.float32]
+) -> list[Anchor]:
+    """Return anchors of some tracks.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks.
+    rows : sequence of int
+        Which of them.
+    scans : sequence of str
+        The scan of each video.
+    looks : ndarray of shape (n_tracks, dim)
+        Mean features of unit length; not a number where a track has none.
+    """
     made = []
     for row in rows:
         first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
         chosen = np.unique(np.linspace(first, last, _FACES).round().astype(int))
         faces = np.column_stack([tracks.time[chosen], tracks.box[chosen]]).astype(float).round(3)
+        look = looks[row] if np.isfinite(looks[row]).all() else looks[row][:0]
         made.append(
             Anchor(
-                tracks.videos[tracks.video[row]],
-                str(tracks.ids[row]),
+                scans[tracks.video[row]], tracks.videos[tracks.video[row]], str(tracks.ids[row]),
                 tuple(tuple(face) for face in faces[np.isfinite(faces).all(axis=1)].tolist()),
+                tracks.describer, look,
             )
-        )
+        )  # fmt: skip
     return made
 
 
-def find_anchors(tracks: TrackSet, anchors: Sequence[Anchor]) -> list[NDArray[np.int64]]:
-    """Find the tracks that are now where these were, as rows; none where there is none.
+def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
+    """Return the faces of an anchor as they are stored; else an InputError."""
+    if (
+        not isinstance(faces, list)
+        or len(faces) > _MOST_FACES
+        or not all(
+            isinstance(face, list) and len(face) == 5 and all(type(n) in (int, float) for n in face)
+            for face in faces
+        )
+    ):
+        raise InputError("a track without time and place")
+    return tuple(tuple(float(n) for n in face) for face in faces)
 
-    One track may have become two, and two one. A video that is the only one is the same one,
-    whatever its file is called now.
+
+def check_feature(data: Any) -> NDArray[np.float32]:
+    """Return the feature of an anchor as it is stored; else an InputError."""
+    if not isinstance(data, bytes) or len(data) % 2:
+        raise InputError("a track without a feature")
+    feature = np.frombuffer(data, "<f2").astype(np.float32)
+    if not np.isfinite(feature).all():
+        raise InputError("a track with a feature that is none")
+    return feature
+
+
+def find_anchors(
+    tracks: TrackSet, anchors: Sequence[Anchor], looks: NDArray[np.float32], renamed: bool = True
+) -> list[tuple[Rows, Rows]]:
+    """Find the tracks that are now where these were.
+
+    One track may have become two, and two one.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks of now.
+    anchors : sequence of Anchor
+        Those that are looked for.
+    looks : ndarray of shape (n_tracks, dim)
+        Mean features of the tracks of now, of unit length.
+    renamed : bool
+        Whether a video that is the only one is the same one, whatever its file is called now. Of
+        several videos, the one that is left is another than those that were removed.
+
+    Returns
+    -------
+    list of (rows, rows)
+        For each anchor the tracks that are there with its face, and those there with another.
     """
     begin, end = tracks.time[tracks.offsets[:-1]], tracks.time[tracks.offsets[1:] - 1]
     place = {name: i for i, name in enumerate(tracks.videos)}
-    only = 0 if len(tracks.videos) == 1 else -1
+    only = 0 if renamed and len(tracks.videos) == 1 else -1
     found = []
     for anchor in anchors:
         here = tracks.video == place.get(anchor.video, only)
         hits: Counter[int] = Counter()
         near: Counter[int] = Counter()  # by slack alone
         for time, *box in anchor.faces:
-            inside = here & (begin <= time) & (time <= end)
-            around = here & (begin - _SLACK <= time) & (time <= end + _SLACK)
-            for counted, there in ((hits, inside), (near, around & ~inside)):
-                row = _best(tracks, np.flatnonzero(there), time, box)
+            around = np.flatnonzero(here & (begin - _SLACK <= time) & (time <= end + _SLACK))
+            inside = (begin[around] <= time) & (time <= end[around])
+            for counted, there in ((hits, around[inside]), (near, around[~inside])):
+                row = _best(tracks, there, time, box)
                 if row is not None:
                     counted[row] += 1
         # One face may be a neighbour's, in the same place after a cut.
@@ -82,20 +159,136 @@ def find_anchors(tracks: TrackSet, anchors: Sequence[Anchor]) -> list[NDArray[np
         rows = [row for row in hits if hits[row] + near[row] >= needed]
         if not hits:  # a glimpse that was looked at in other moments
             rows = [row for row in near if 2 * near[row] > len(anchor.faces)]
-        found.append(np.array(sorted(rows), np.int64))
+        chosen = np.array(sorted(rows), np.int64)
+        same = _same_face(anchor, tracks.describer, looks[chosen])
+        found.append((chosen[same], chosen[~same]))
     return found
 
 
-def _best(tracks: TrackSet, rows: NDArray[np.int64], time: float, box: list[float]) -> int | None:
+def _same_face(anchor: Anchor, describer: str, looks: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Say which tracks have the face of an anchor; features that do not compare say nothing."""
+    compares = anchor.describer == describer and len(anchor.feature) == looks.shape[1] > 0
+    if not compares:
+        return np.ones(len(looks), bool)
+    return np.asarray(~(looks @ anchor.feature < SAME_FACE))  # not a number: it has no feature
+
+
+def _best(tracks: TrackSet, rows: Rows, time: float, box: list[float]) -> int | None:
     """Return which of some tracks has its face there at a moment."""
     if not len(rows):
         return None
-    boxes = np.array([_box_at(tracks, row, time) for row in rows.tolist()])
-    shared = ious(boxes, np.array([box]))[:, 0]
-    return int(rows[shared.argmax()]) if shared.max() >= _SAME_BOX else None
+    shared = [_overlap(_box_at(tracks, row, time), box) for row in rows.tolist()]
+    best = int(np.argmax(shared))
+    return int(rows[best]) if shared[best] >= _SAME_BOX else None
 
 
 def _box_at(tracks: TrackSet, row: int, time: float) -> list[float]:
     """Return where a track is at a moment, between two of its faces."""
     faces = slice(tracks.offsets[row], tracks.offsets[row + 1])
     return [float(np.interp(time, tracks.time[faces], side)) for side in tracks.box[faces].T]
+
+
+def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return the intersection over union of two boxes."""
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    shared = max(width, 0.0) * max(height, 0.0)
+    return shared / max(a[2] * a[3] + b[2] * b[3] - shared, 1e-9)
+
+
+def store_anchors(
+    log: Log, cut: CutTracks, rows: Sequence[int], scans: Sequence[str], looks: NDArray[np.float32]
+) -> list[int]:
+    """Store anchors of some tracks, parts of others among them; return their numbers."""
+    made = anchors_of(cut.tracks, rows, scans, looks)
+    marked = [
+        replace(one, scan=one.scan + cut.marks[row][-1][0])
+        for row, one in zip(rows, made, strict=True)
+    ]
+    return log.anchor(marked)
+
+
+class Finder:
+    """Finds the tracks that events speak of among those at hand.
+
+    Parameters
+    ----------
+    log : Log
+        Where the anchors are.
+    cut : CutTracks
+        The tracks at hand.
+    scans : sequence of str
+        The scan of each video: its own tracks are known by their ids, those of others by time, box
+        and face.
+    looks : ndarray of shape (n_tracks, dim)
+        Their mean features, of unit length.
+    renamed : bool
+        As in :func:`find_anchors`.
+    """
+
+    def __init__(
+        self, log: Log, cut: CutTracks, scans: Sequence[str], looks: NDArray[np.float32],
+        renamed: bool = True,
+    ) -> None:  # fmt: skip
+        self._log = log
+        self._cut = cut
+        self._scans = scans
+        self._looks = looks
+        self._renamed = renamed
+        self._place: dict[tuple[str, str], list[int]] = {}
+        for row, marks in enumerate(cut.marks):
+            for times, name in marks:
+                self._place.setdefault((self._scan(row) + times, name), []).append(row)
+        self._rows: dict[int, Rows] = {}  # of each anchor
+        self._number: dict[int, int] = {}  # the anchor of a row
+        self.anchors: dict[int, Anchor] = {}
+        #: Anchors that were not found, and the tracks that are there with another face.
+        self.missing: dict[int, Rows] = {}
+        #: Of those, the anchors of the tracks that a person said they are.
+        self.given: dict[int, int] = {}
+        self.learn()
+
+    def _scan(self, row: int) -> str:
+        return str(self._scans[self._cut.tracks.video[row]])
+
+    def keys(self) -> list[str]:
+        """Return for each track what tells it from all tracks of all scans."""
+        return [
+            f"{self._scan(row)}{times} {name}"
+            for row, marks in enumerate(self._cut.marks)
+            for times, name in marks[-1:]
+        ]
+
+    def numbers(self, rows: Rows) -> list[int]:
+        """Return the numbers of the anchors of some tracks, storing those that are new."""
+        new = [row for row in rows.tolist() if row not in self._number]
+        if new:
+            stored = store_anchors(self._log, self._cut, new, self._scans, self._looks)
+            self._number |= dict(zip(new, stored, strict=True))
+            self.learn()
+        return [self._number[row] for row in rows.tolist()]
+
+    def rows(self, numbers: Iterable[int]) -> Rows:
+        """Return the tracks of some anchors, as far as they are there."""
+        parts = [self._rows[self.given.get(n, n)] for n in numbers]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+
+    def learn(self) -> None:
+        """Take up the anchors that were stored since."""
+        elsewhere = []
+        for number, anchor in self._log.anchors(max(self._rows, default=0)).items():
+            self.anchors[number] = anchor
+            rows = self._place.get((anchor.scan, anchor.track))
+            if rows is None:
+                elsewhere.append(number)
+                continue
+            self._rows[number] = np.array(rows)
+            times, name = self._cut.marks[rows[0]][-1]
+            if name == anchor.track and self._scan(rows[0]) + times == anchor.scan:
+                self._number[rows[0]] = number
+        anchors = [self.anchors[n] for n in elsewhere]
+        found = find_anchors(self._cut.tracks, anchors, self._looks, self._renamed)
+        for number, (same, other) in zip(elsewhere, found, strict=True):
+            self._rows[number] = same
+            if not len(same):
+                self.missing[number] = other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +15,8 @@ from numpy.typing import NDArray
 
 from castlist.cast.appearances import screen_time
 from castlist.cast.certainty import certainty
-from castlist.cast.folder import print_of
-from castlist.cast.noted import amount, number_of
-from castlist.cast.replay import State
+from castlist.cast.checks import FORMAT, amount, check_format, number_of
+from castlist.cast.state import State
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
@@ -25,7 +25,6 @@ from castlist.tracks import TrackSet
 #: Who is on screen for less than this part of what the leading character is, and less than these
 #: seconds, is background: shown after the others.
 BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Character:
     Attributes
     ----------
     number : int
-        1, 2, … by screen time; background characters come last.
+        Its id: never another's, and never changed. A first scan numbers by screen time.
     name : str
         Empty until somebody gives one.
     background : bool
@@ -110,7 +109,7 @@ def make_cast(
     labels: NDArray[np.int64],
     features: NDArray[np.floating],
     duration: float,
-    said: State | None = None,
+    state: State | None = None,
     starts: Sequence[float] = (0.0,),
 ) -> Cast:
     """Make characters of clusters.
@@ -125,8 +124,8 @@ def make_cast(
         Mean features of the tracks, to tell how sure each character is.
     duration : float
         Seconds of video; of several, all together.
-    said : State, optional
-        Names and what is background, by label; labels are then the numbers of characters.
+    state : State, optional
+        Names and what is background; labels are then the numbers of characters.
     starts : sequence of float
         When each video begins, if they are seen one after another.
     """
@@ -139,8 +138,8 @@ def make_cast(
     background = total < limit
     names: dict[int, str] = {}
     marked: dict[int, bool] = {}
-    if said is not None:
-        names, marked = said.names, said.background
+    if state is not None:
+        names, marked = state.names, state.background
         for k, cluster in enumerate(clusters.tolist()):
             background[k] = marked.get(cluster, background[k] and not names.get(cluster))
     begins = spans[:, 0]
@@ -153,7 +152,7 @@ def make_cast(
         cluster = int(clusters[k])
         characters.append(
             Character(
-                number if said is None else cluster, names.get(cluster, ""), bool(background[k]),
+                number if state is None else cluster, names.get(cluster, ""), bool(background[k]),
                 own, float(total[k]), float(sure[k]),
                 bool(names.get(cluster)) or marked.get(cluster, False),
             )
@@ -175,10 +174,15 @@ def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
 
 
 def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
-    """Write a cast as JSON: characters, and the ids of their tracks."""
+    """Write a cast as JSON: characters, and the ids of their tracks.
+
+    ``next`` is the least id that no character of this folder was ever given; ``about`` may give a
+    larger one.
+    """
     ids = cast.tracks.ids
     value = {
-        "format": _FORMAT,
+        "format": FORMAT,
+        "next": max((one.number for one in cast.characters), default=0) + 1,
         "video": cast.tracks.videos[0] if cast.tracks.videos else "",
         "duration": cast.duration,
         "scan": print_of(cast.tracks),
@@ -205,10 +209,7 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
     place = {str(name): i for i, name in enumerate(tracks.ids)}
     try:
         value = read_json(path)
-        if value["format"] != _FORMAT:
-            raise InputError(
-                f"{path}: cast format {value['format']}; this castlist reads {_FORMAT}"
-            )
+        check_format(path, value["format"])
         if value.get("scan", now := print_of(tracks)) != now:
             raise InputError(
                 f"{path}: not a cast of these tracks: they are of another scan, which is at work "
@@ -227,3 +228,17 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a cast of these tracks ({error})") from error
+
+
+def print_of(tracks: TrackSet) -> str:
+    """Return what tells these tracks from those of another scan."""
+    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
+    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
+
+
+def digest(*parts: bytes) -> str:
+    """Return a short hash of some bytes."""
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(len(part).to_bytes(8, "little") + part)
+    return made.hexdigest()[:16]

@@ -1,35 +1,44 @@
-"""Correcting a cast: what a person says goes into the log, and the cast follows from it."""
+"""Correcting a cast: each verb appends one event to the log, and the cast follows from it."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.corrected import Corrected
-from castlist.cast.log import Event
-from castlist.cast.waivers import pairs_between, refusal
+from castlist.cast.anchors import store_anchors
+from castlist.cast.answers import Answer
+from castlist.cast.current import CurrentCast
+from castlist.cast.events import Cut, Event, Found, Marked, Named, Pinned, Reversed, Words
+from castlist.cast.shared_frames import pairs_between, refusal
 from castlist.errors import InputError
 
+Rows = NDArray[np.int64]
 _LONGEST_NAME = 200
 #: Tracks of those left behind that stand for them when some are taken out.
 _WITNESSES = 3
 
 
-class Corrections(Corrected):
+class TwoNames(InputError):
+    """Characters with two names were to be merged, and nobody said which to keep."""
+
+
+class Corrections(CurrentCast):
     """The cast of a folder, as corrected so far, and ways to correct it.
 
-    Every method that changes it appends one event to the log and can be undone. ``after`` is the
-    number of the last event that was seen by who asks for the change; if somebody else said
-    something since, nothing happens and :class:`ChangedMeanwhile` is raised.
+    Every method that changes it appends one event to the log, returns it, and can be undone.
+    ``after`` is the number of the last event that was seen by who asks for the change; if somebody
+    else said something since, nothing happens and :class:`ChangedMeanwhile` is raised.
+    docs/corrections.md says what each of them covers.
 
     Parameters
     ----------
     folder : path
-        What `castlist scan` made.
+        What `castlist scan` or `castlist join` made.
     who : str, optional
         In whose name; the user's if not given.
 
@@ -41,95 +50,103 @@ class Corrections(Corrected):
     >>> cast.undo()                             # doctest: +SKIP
     """
 
-    def name(self, which: int | str, name: str, *, after: int | None = None) -> None:
+    def name(self, which: int | str, name: str, *, after: int | None = None) -> Event:
         """Give a character a name; an empty one takes it away."""
         with self.lock:
-            self.say("name", {"who": self._who(which), "name": checked_name(name)}, after)
+            one, text = self.character(which), checked_name(name)
+            pins = (self._pin(one.number, one.tracks),) if text else ()
+            words = Words(pins=pins, names=(Named(id=one.number, name=text),))
+            return self.say("name", words, after)
 
     def background(
         self, which: Sequence[int | str], background: bool = True, *, after: int | None = None
-    ) -> None:
-        """Say that characters are background, or that they are not."""
+    ) -> Event:
+        """Mark characters as background, or as not."""
         with self.lock:
             if not which:
                 raise InputError("no characters were given")
-            body = {"who": [self._who(one) for one in which], "background": background}
-            self.say("background", body, after)
+            found = {one.number: one for one in map(self.character, which)}.values()
+            words = Words(
+                pins=tuple(self._pin(one.number, one.tracks) for one in found),
+                background=tuple(Marked(id=one.number, background=background) for one in found),
+            )
+            return self.say("background", words, after)
 
     def merge(
         self, which: Sequence[int | str], *, name: str | None = None, waive: bool = False,
         after: int | None = None,
-    ) -> None:  # fmt: skip
-        """Say that characters are one person: the first keeps its number.
+    ) -> Event:  # fmt: skip
+        """Make characters one: the first keeps its number.
 
         Where they have different names, the one to keep must be given.
         """
         with self.lock:
-            found = [self.character(one) for one in which]
-            if len({one.number for one in found}) < 2:
+            found = list({one.number: one for one in map(self.character, which)}.values())
+            if len(found) < 2:
                 raise InputError("two characters at least are needed to merge")
             names = sorted({one.name for one in found if one.name})
             if name is None and len(names) > 1:
-                raise InputError(
-                    f"they are called {' and '.join(names)}; say with --name which to keep"
-                )
-            body: dict[str, Any] = {"who": [self._remember(one.tracks) for one in found]}
-            body["waived"] = self._waivers([one.tracks for one in found], waive)
-            if name is not None or names:
-                body["name"] = checked_name(name if name is not None else names[0])
-            self.say("merge", body, after)
+                raise TwoNames(f"they are called {' and '.join(names)}: say which name to keep")
+            kept = name if name is not None else names[0] if names else None
+            groups = [self.anchored(one.tracks) for one in found]
+            words = Words(
+                pins=(Pinned(id=found[0].number, tracks=tuple(n for g in groups for n in g)),),
+                names=() if kept is None else (
+                    Named(id=found[0].number, name=checked_name(kept)),
+                ),
+                same=tuple(pairwise(groups)),
+                waived=self._waived([one.tracks for one in found], waive),
+            )  # fmt: skip
+            return self.say("merge", words, after)
 
     def move(
         self, tracks: Iterable[str], to: int | str | None = None, *, waive: bool = False,
         after: int | None = None,
-    ) -> None:  # fmt: skip
-        """Say that tracks belong to another character, or to a new one."""
+    ) -> Event:  # fmt: skip
+        """Move tracks to another character, or to a new one."""
         with self.lock:
-            target = self.character(to).tracks if to is not None else np.empty(0, np.int64)
-            rows = np.setdiff1d(self.rows(tracks), target)
+            target = self.character(to) if to is not None else None
+            there = target.tracks if target else np.empty(0, np.int64)
+            rows = np.setdiff1d(self.rows(tracks), there)
             if not len(rows):
                 raise InputError("these tracks are there already")
-            faceless = rows[self.state.not_face[rows]]
-            if len(faceless):
-                raise InputError(
-                    f"{self.folder}: track {str(self.tracks.ids[faceless[0]])!r} is marked as not "
-                    f"a face; `castlist undo {self.folder}` takes that back if it was said last, "
-                    f"and “A face after all” on the page of `castlist review {self.folder}` at "
-                    "any time"
-                )
-            rest = [
-                np.setdiff1d(one.tracks, rows)
-                for one in self.cast.characters
-                if np.isin(one.tracks, rows).any() and not np.isin(one.tracks, target).any()
-            ]
-            if to is None and len(rest) == 1 and not len(rest[0]):
+            self._check_faces(rows)
+            left = [one for one in self.cast.characters if np.isin(one.tracks, rows).any()]
+            if target is None and len(left) == 1 and len(left[0].tracks) == len(rows):
                 raise InputError("these tracks are a character of their own already")
-            owner = self.state.owner[rows]
-            apart = [rows[owner == one] for one in np.unique(owner)]
-            away = np.concatenate([self._least_alike(one, rows) for one in rest] or [rows[:0]])
-            body = {
-                "tracks": self._remember(rows), "to": self._remember(target),
-                "away": self._remember(away), "waived": self._waivers([*apart, target], waive),
-            }  # fmt: skip
-            self.say("move", body, after)
+            different = []
+            for one in left:
+                gone, rest = np.intersect1d(one.tracks, rows), np.setdiff1d(one.tracks, rows)
+                if len(rest):
+                    away = self._least_alike(rest, gone)
+                    different.append((self.anchored(gone), self.anchored(away)))
+            apart = [np.intersect1d(one.tracks, rows) for one in left]
+            waived = self._waived([*apart, there], waive)
+            new = [] if target else self._new_ids(1)
+            number = target.number if target else new[0]
+            words = Words(
+                pins=(self._pin(number, rows),), different=tuple(different), waived=waived
+            )
+            return self.say("move", words, after, new)
 
     def not_face(
         self, tracks: Iterable[str], not_face: bool = True, *, after: int | None = None
-    ) -> None:
+    ) -> Event:
         """Say that tracks show no face, or that they do."""
         with self.lock:
-            body = {"tracks": self._remember(self.rows(tracks)), "not_face": not_face}
-            self.say("not_face", body, after)
+            numbers = self.anchored(self.rows(tracks))
+            words = Words(not_face=numbers) if not_face else Words(face=numbers)
+            return self.say("not_face", words, after)
 
     def answer(
         self, one: Iterable[str], same: Sequence[Iterable[str]] = (),
         different: Sequence[Iterable[str]] = (),
         instead: Sequence[Iterable[str] | None] | None = None, *,
-        waive: bool = False, after: int | None = None,
-    ) -> None:  # fmt: skip
+        mixed: Sequence[Iterable[str]] = (), waive: bool = False, after: int | None = None,
+    ) -> Event:  # fmt: skip
         """Answer a question: which of several others are the same person as one, and which not.
 
-        Characters of ``same`` come to that of ``one``; tracks of ``different`` leave it.
+        The characters of ``same`` come to that of ``one``; tracks of ``different`` leave it.
 
         Parameters
         ----------
@@ -138,67 +155,135 @@ class Corrections(Corrected):
         same, different : sequences of track ids
             Those it was compared with.
         instead : sequence of track ids or None, optional
-            For each of ``different``, tracks of who it is instead, if that was said.
+            For each of ``different``, tracks of whom it is.
+        mixed : sequences of track ids
+            Tracks that show several people, so that there is no answer for them.
         waive : bool
-            Also if they share a frame.
+            Also if tracks share a frame.
         after : int, optional
-            The last event that was seen.
+            Number of the last event that was seen.
         """
         with self.lock:
-            me = self.rows(one)
-            alike, others = ([self.rows(rows) for rows in said] for said in (same, different))
-            if not alike and not others:
-                raise InputError("nobody was compared")
-            whom = [None] * len(others) if instead is None else list(instead)
-            if len(whom) != len(others):
-                raise InputError("who it is instead is said of each that is different, or of none")
-            targets = [me[:0] if who is None else self.rows(who) for who in whom]
-            everybody = np.concatenate([me, *alike, *others])
-            if len(np.unique(everybody)) < len(everybody) or any(
-                np.isin(rows, everybody).any() for rows in targets
-            ):
-                raise InputError("a track cannot be on two sides of a question")
-            labels = np.where(self.state.not_face, -1, self.state.owner)
-            mine = np.unique(labels[me])
-            if any(np.isin(labels[rows], mine).any() for rows in targets):
-                raise InputError("who it is instead cannot be the one it is not")
-            for k, rows in enumerate(others):  # they leave, each for itself
-                labels[rows[np.isin(labels[rows], mine)]] = -2 - k
-            waived = self._joined(labels, [me, *alike], waive)
-            for rows, target in zip(others, targets, strict=True):
-                if len(target):
-                    waived += self._joined(labels, [target, rows], waive)
-            body: dict[str, Any] = {
-                "one": self._remember(me),
-                "same": [self._remember(rows) for rows in alike],
-                "different": [self._remember(rows) for rows in others],
-                "instead": [self._remember(rows) for rows in targets],
-                "waived": waived,
-            }
-            self.say("answer", body, after)
+            if instead is None:
+                instead = [None] * len(different)
+            if len(instead) != len(different):
+                raise InputError("say of each that is different who it is instead, or None")
+            answer = Answer(
+                self.state,
+                self.rows(one),
+                same=[self.rows(rows) for rows in same],
+                different=[self.rows(rows) for rows in different],
+                mixed=[self.rows(rows) for rows in mixed],
+                instead=[self.rows(rows) if rows else np.empty(0, np.int64) for rows in instead],
+            )
+            self._check_faces(answer.everybody)
+            answer.check()
+            pieces = answer.pieces()
+            waived = [pair for some in pieces for pair in self._waived(some, waive)]
+            new = self._new_ids(answer.n_new)
+            fresh = iter(new)
+            find = self.anchored
+            words = Words(
+                pins=tuple(self._pin(number or next(fresh), rows) for number, rows in answer.pins),
+                names=tuple(Named(id=number, name=name) for number, name in answer.names),
+                different=tuple((find(answer.one), find(rows)) for rows in answer.different),
+                same=tuple((find(a), find(b)) for a, b in answer.compared),
+                checked=find(answer.checked),
+                mixed=tuple(find(rows) for rows in answer.mixed),
+                waived=tuple(waived),
+            )
+            return self.say("answer", words, after, new)
+
+    def cut(
+        self, track: str, at: float, *, keep: Literal["before", "after"] = "before",
+        after: int | None = None,
+    ) -> Event:  # fmt: skip
+        """Cut a track at a time, because two people are in it.
+
+        Parameters
+        ----------
+        track : str
+            Its id.
+        at : float
+            Seconds: the first face from then on is the first of the second part.
+        keep : {"before", "after"}
+            The part that stays in its character; the other becomes a new one.
+        after : int, optional
+            Number of the last event that was seen.
+        """
+        with self.lock:
+            if keep not in ("before", "after"):
+                raise InputError(f"the part to keep is “before” or “after”, not {keep!r}")
+            row = int(self.rows([track])[0])
+            self._check_faces(np.array([row]))
+            at = round(float(at), 3)
+            if not self.cut_tracks.place_of(row, at):
+                begin, end = self.tracks.time[self.tracks.offsets[row : row + 2] - [0, 1]].tolist()
+                raise InputError(
+                    f"track {track!r} has its faces from {begin:.2f} to {end:.2f} s; give a time "
+                    "in between, so that some are on either side"
+                )
+            (whole,) = self.anchored(np.array([row]))
+            made = self.cut_tracks.cut(row, at)
+            parts = store_anchors(
+                self.log, made, [row, row + 1], self.scanned.scans, made.looks(self.whole_looks)
+            )
+            new = self._new_ids(1)
+            stays, goes = parts if keep == "before" else parts[::-1]
+            words = Words(
+                cuts=(Cut(track=whole, at=at),),
+                pins=(
+                    Pinned(id=int(self.state.owner[row]), tracks=(stays,)),
+                    Pinned(id=new[0], tracks=(goes,)),
+                ),
+                different=(((stays,), (goes,)),),
+            )
+            return self.say("cut", words, after, new)
+
+    def found(self, anchor: int, track: str, *, after: int | None = None) -> Event:
+        """Say that a track is the one that an event speaks of; ``lost`` has the anchors."""
+        with self.lock:
+            if anchor not in {one.number for one in self.lost}:
+                raise InputError(f"there is no lost track with the number {anchor}")
+            (number,) = self.anchored(self.rows([track]))
+            return self.say("found", Found(anchor=anchor, track=number), after)
 
     def undo(self, *, after: int | None = None) -> Event:
-        """Take back the last action that holds."""
+        """Take back the last correction that holds; return the event that was undone."""
         with self.lock:
-            if not self.live:
+            if not self.undoable:
                 raise InputError("there is nothing to undo")
-            return self._take("undo", self.live[-1], after)
+            return self._reverse("undo", self.undoable, after)
 
     def redo(self, *, after: int | None = None) -> Event:
-        """Do again what was undone last."""
+        """Do again what was undone last; return the event that holds again."""
         with self.lock:
             if not self.undone:
                 raise InputError("there is nothing to redo")
-            return self._take("redo", self.undone[0], after)
+            return self._reverse("redo", self.undone[0], after)
 
-    def _take(self, kind: str, event: Event, after: int | None) -> Event:
-        self.say(kind, {"event": event.number}, after)
+    def _reverse(self, kind: str, event: Event, after: int | None) -> Event:
+        self.say(kind, Reversed(event=event.number), after)
         return event
 
-    def _who(self, which: int | str) -> list[int]:
-        return self._remember(self.character(which).tracks)
+    def _pin(self, number: int, rows: Rows) -> Pinned:
+        return Pinned(id=number, tracks=self.anchored(rows))
 
-    def _least_alike(self, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _new_ids(self, count: int) -> list[int]:
+        """Return ids for new characters; they are taken with the event that makes them."""
+        first = self.log.next_id(self.next_id)
+        return list(range(first, first + count))
+
+    def _check_faces(self, rows: Rows) -> None:
+        """Refuse tracks that are marked as not a face."""
+        faceless = rows[self.state.not_face[rows]]
+        if len(faceless):
+            raise InputError(
+                f"{self.folder}: track {str(self.tracks.ids[faceless[0]])!r} is marked as not a "
+                "face; mark it as a face first"
+            )
+
+    def _least_alike(self, rows: Rows, others: Rows) -> Rows:
         """Return the tracks that resemble some others least: surely not the same person.
 
         More of them may be, where a character was two people and only some tracks are taken out.
@@ -206,29 +291,22 @@ class Corrections(Corrected):
         alike = self.points[rows] @ self.points[others].mean(axis=0)
         return rows[np.argsort(alike, kind="stable")[:_WITNESSES]]
 
-    def _joined(
-        self, labels: NDArray[np.int64], groups: list[NDArray[np.int64]], waive: bool
-    ) -> list[list[int]]:
-        """Check that the characters of some tracks can be one; return what is waived for it."""
-        owners = [np.setdiff1d(labels[rows], [-1]) for rows in groups]
-        found = {self.state.names.get(n, "") for own in owners for n in own.tolist()}
-        if len(names := sorted(found - {""})) > 1:
-            raise InputError(f"they are called {' and '.join(names)}: merge them instead")
-        return self._waivers([np.flatnonzero(np.isin(labels, own)) for own in owners], waive)
-
-    def _waivers(self, groups: list[NDArray[np.int64]], waive: bool) -> list[list[int]]:
-        """Return the pairs that share a frame and would now be one person."""
-        pairs = pairs_between(groups, self.overlaps, self.state.waived)
+    def _waived(self, groups: Sequence[Rows], waive: bool) -> tuple[tuple[int, int], ...]:
+        """Return the pairs that share a frame and would now be one person, if that is waived."""
+        pairs = pairs_between(list(groups), self.overlaps, self.state.waived)
         if pairs and not waive:
             raise refusal(self.tracks, pairs)
-        return [self._remember(np.array(pair)) for pair in pairs]
+        return tuple((a, b) for a, b in (self.anchored(np.array(pair)) for pair in pairs))
 
 
 def checked_name(name: str) -> str:
-    """Return a name as it is kept: one line, no blanks around it."""
-    name = " ".join(unicodedata.normalize("NFC", name).split())
+    """Return a name as it is kept: one line, no blanks around it, something to be seen."""
+    typed, name = name, " ".join(unicodedata.normalize("NFC", name).split())
     if len(name) > _LONGEST_NAME:
         raise InputError(f"a name has at most {_LONGEST_NAME} letters, not {len(name)}")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+    kinds = [unicodedata.category(letter) for letter in name]
+    if any(kind in ("Cc", "Cs") for kind in kinds):
         raise InputError("a name is plain text, without control characters")
+    if name and not any(kind[0] in "LNPS" for kind in kinds):
+        raise InputError(f"a name needs a letter that can be seen, and {typed!r} has none")
     return name

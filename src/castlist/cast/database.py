@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -13,7 +14,8 @@ from typing import Any
 
 from castlist.errors import CastlistError, InputError
 
-_FORMAT = 1
+#: Of the tables and of what events say; raised when a castlist of before could not read them.
+_FORMAT = 2
 _SMALLEST = 512  # bytes of a database
 _LITTLE = 1 << 20  # bytes: what SQLite may want at once
 #: Errors of SQLite that say nothing of what is in the file.
@@ -29,10 +31,12 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE TABLE IF NOT EXISTS anchors (
     number INTEGER PRIMARY KEY,
     scan TEXT NOT NULL, track TEXT NOT NULL, video TEXT NOT NULL, faces TEXT NOT NULL,
+    describer TEXT NOT NULL, feature BLOB NOT NULL,
     UNIQUE (scan, video, track));
 CREATE TABLE IF NOT EXISTS clusterings (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
-    basis TEXT NOT NULL, labels BLOB NOT NULL, points BLOB NOT NULL);
+    tracks TEXT NOT NULL, labels BLOB NOT NULL, points BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS ids (next INTEGER NOT NULL);
 CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
     BEGIN SELECT RAISE(ABORT, 'what was said stays'); END;
 CREATE TRIGGER IF NOT EXISTS events_remain BEFORE DELETE ON events
@@ -102,8 +106,10 @@ class Database:
             if found == 0:
                 db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
             elif found != _FORMAT:
+                newer = "; it was written by a newer castlist: use that one, or a later one"
                 raise InputError(
-                    f"{self.path}: corrections of format {found}; this castlist reads {_FORMAT}"
+                    f"{self.path}: corrections of format {found}, and this castlist reads format "
+                    f"{_FORMAT}{newer if found > _FORMAT else ''}"
                 )
             if _schema(db) != _own_schema():
                 raise InputError(f"{self.path}: a damaged log of corrections (other tables)")
@@ -170,6 +176,25 @@ class Database:
             return self._db is None and self.path.stat().st_size == 0
         except OSError:
             return not self.path.exists()
+
+
+def set_aside(path: Path) -> Path | None:
+    """Move a log to a dated name beside it, and return that; None if there is no log.
+
+    Who has it open goes on writing into the moved file: nothing that is said is lost.
+    """
+    if not path.exists():
+        return None
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=10)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the one file
+    name, k = f"{path.stem}-{time.strftime('%Y-%m-%d')}", 2
+    aside = path.with_name(f"{name}{path.suffix}")
+    while aside.exists():
+        aside, k = path.with_name(f"{name}-{k}{path.suffix}"), k + 1
+    for beside in ("-wal", "-shm", "-journal", ""):  # where there are some, they belong to it
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{beside}", f"{aside}{beside}")
+    return aside
 
 
 def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:

@@ -81,14 +81,17 @@ def may_be_two(
     everybody: Groups,
     checked: NDArray[np.bool_],
     compared: Sequence[tuple[Rows, Rows]],
+    mixed: Sequence[int] = (),
 ) -> dict[int, list[Doubt]]:
     """Return for the loosest characters the parts of them that may be somebody else.
 
     None of the ``checked`` tracks is in them, and no part has most of one side of those that were
-    ``compared``, and called one, but not of the other.
+    ``compared``, and called one, but not of the other. Characters that a person called ``mixed``
+    are looked at first: that they come apart is certain, and only where is asked.
     """
     found = {}
-    for k in _loosest(facts.looks, members, everybody):
+    several = [k for k in mixed if len(members[k]) > 1]
+    for k in dict.fromkeys([*several, *_loosest(facts.looks, members, everybody)]):
         rows = members[k]
         parts = parts_of(facts.looks, rows)
         others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
@@ -108,7 +111,7 @@ def may_be_two(
             tracks = float(settles[best])
             chosen.append(
                 Doubt(int(numbers[k]), rows[parts[best]], float(likely[best]), tracks,
-                      _A_STRAY * tracks)
+                      tracks if k in several else _A_STRAY * tracks)
             )  # fmt: skip
             settles[(parts & parts[best]).any(axis=1)] = 0
         found[k] = chosen

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from castlist.cast.balls import Balls
-from castlist.cast.waivers import not_waived
+from castlist.cast.cuts import unit
+from castlist.cast.shared_frames import not_waived
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
@@ -52,20 +53,22 @@ class Facts:
     stretch: Rows
 
     @classmethod
-    def of(cls, tracks: TrackSet) -> Facts:
-        """Read them off tracks."""
+    def of(
+        cls, tracks: TrackSet, looks: NDArray[np.float32] | None = None,
+        overlaps: Rows | None = None,
+    ) -> Facts:  # fmt: skip
+        """Read them off tracks; mean features and shared frames too, if they are not given."""
         if not len(tracks):
             nothing = np.empty(0)
             none = np.empty(0, np.int64)
             return cls(np.empty((0, 0), np.float32), none.reshape(0, 2), nothing, nothing, none)
-        means = tracks.mean_features()
-        looks = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
         first = tracks.offsets[:-1]
         wide = np.add.reduceat(np.nan_to_num(tracks.box[:, 2]), first) / tracks.face_counts
         large = np.log(np.maximum(wide, 1.0))
         stretch = np.floor(np.nan_to_num(tracks.time[first]) / _STRETCH)
         return cls(
-            np.asarray(looks, np.float32), tracks.overlaps(), tracks.face_counts.astype(float),
+            unit(tracks.mean_features()) if looks is None else looks,
+            tracks.overlaps() if overlaps is None else overlaps, tracks.face_counts.astype(float),
             large - np.median(large), _numbered(tracks.video, stretch),
         )  # fmt: skip
 

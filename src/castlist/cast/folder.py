@@ -1,11 +1,10 @@
-"""What is in a cast's folder, and where the video is."""
+"""A cast's folder: what a scan, or a join, left in it, and where the videos are."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,14 +12,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.cast import digest, load_cast, print_of
+from castlist.cast.checks import RUN, amount, are_points, check_format, check_run, number_of
+from castlist.cast.events import Event
+from castlist.errors import InputError
 from castlist.io.files import replacing
+from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
+from castlist.io.read import read_tracks
+from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
-from castlist.video.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 
-TRACKS, CAST, REPORT, RUN = "tracks.parquet", "cast.json", "report.html", "run.json"
+TRACKS, CAST, REPORT = "tracks.parquet", "cast.json", "report.html"
 POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
-#: Of a cast of several videos: a folder a video, and what tells its name from a track's.
-EPISODES, OF = "episodes", ":"
+#: Of a cast of several videos: a folder a video, its characters, and what tells its name from a
+#: track's.
+EPISODES, LABELS, OF = "episodes", "characters.npy", ":"
 
 T = TypeVar("T")
 
@@ -36,7 +42,7 @@ class Scanned:
     tracks : TrackSet
         The face tracks.
     labels : ndarray of int, shape (n_tracks,)
-        The number of each track's character, as clustered.
+        The id of the character that the machine put each track in.
     points : ndarray of float32, shape (n_tracks, dim)
         What was clustered.
     threshold : float
@@ -45,6 +51,10 @@ class Scanned:
         Seconds of video, all together.
     run : dict
         What ``run.json`` says.
+    scans : tuple of str
+        Which scan of its video the tracks of each video are of.
+    next_id : int
+        The least id that no character was given by a scan or a join.
     """
 
     folder: Path
@@ -54,6 +64,8 @@ class Scanned:
     threshold: float
     duration: float
     run: dict[str, Any]
+    scans: tuple[str, ...]
+    next_id: int
 
     @property
     def films(self) -> list[dict[str, Any]]:
@@ -64,6 +76,11 @@ class Scanned:
     def joined(self) -> bool:
         """Whether it is a cast of several videos."""
         return "videos" in self.run
+
+    @cached_property
+    def basis(self) -> str:
+        """What tells this clustering of these tracks from another."""
+        return digest(*(scan.encode() for scan in self.scans), self.labels.tobytes())
 
     @cached_property
     def starts(self) -> NDArray[np.float64]:
@@ -87,6 +104,10 @@ class Scanned:
         """Return what is known of the best picture of every track."""
         return self._of_all(read_covers)
 
+    def faces_folder(self, track: str) -> Path:
+        """Return the folder of a track's pictures."""
+        return self._faces_of(track)[0]
+
     def _faces_of(self, track: str) -> tuple[Path, str]:
         """Return the folder of a track's pictures, and what the track is called there."""
         episode, _, own = track.rpartition(OF) if self.joined else ("", "", track)
@@ -103,17 +124,127 @@ class Scanned:
             for track, value in read(self.folder / EPISODES / film["episode"] / FACES).items()
         }
 
-    @cached_property
-    def scan_print(self) -> str:
-        """Tell these tracks from those of another scan."""
-        if self.joined:  # one more video does not change what the others' tracks are
-            return str(self.run["print"])
-        return print_of(self.tracks)
 
-    @cached_property
-    def basis(self) -> str:
-        """Tell this clustering of these tracks from another."""
-        return digest(self.scan_print.encode(), self.labels.tobytes())
+def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
+    """Read a cast's folder, of one video or of several.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    live : iterable of Event
+        The events that hold: of several videos, they say which are in the cast.
+    """
+    folder = Path(folder)
+    if not (folder / CAST).is_file():
+        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
+    if (folder / EPISODES).is_dir():
+        return _read_joined(folder, live)
+    tracks = read_tracks(folder / TRACKS)
+    cast = load_cast(folder / CAST, tracks)
+    labels = np.full(len(tracks), -1)
+    for one in cast.characters:
+        labels[one.tracks] = one.number
+    try:
+        points = load_array(folder / POINTS)
+        run = check_run(read_json(folder / RUN))
+        about = read_json(folder / CAST)
+        threshold = amount(about["threshold"])
+        next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
+        own = about.get("points", now := digest(points.tobytes())) == now
+        points = points.astype(np.float32)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
+    fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
+    if not own or not fits or not are_points(points):
+        raise InputError(f"{folder}: its files do not belong together; scan again")
+    return Scanned(
+        folder, tracks, labels, points, threshold, cast.duration, run, (print_of(tracks),), next_id
+    )
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read which videos are, or were, in a joined cast."""
+    try:
+        run = check_run(read_json(folder / RUN))
+        if "videos" in run:
+            check_format(folder / RUN, run.get("format"))
+        for film in run.get("videos", []):
+            check_name(film["episode"])
+            if not isinstance(film["title"], str):
+                raise ValueError("a video without a title")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: not a cast ({error})") from error
+    if "videos" not in run:
+        raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
+    return run
+
+
+def present(films: Iterable[dict[str, Any]], live: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the videos that are in a joined cast: those it was joined of, and what holds since."""
+    films = list(films)
+    inside = {film["episode"] for film in films if not film.get("added")}
+    for event in live:
+        if event.kind == "add":
+            inside.add(event.body.video)
+        elif event.kind == "remove":
+            inside.discard(event.body.video)
+    return [film for film in films if film["episode"] in inside]
+
+
+def _read_joined(folder: Path, live: Iterable[Event]) -> Scanned:
+    """Read the folder of a cast of several videos."""
+    run = read_run(folder)
+    try:
+        about = read_json(folder / CAST)
+        check_format(folder / CAST, about["format"])
+        films = present(run["videos"], live)
+        homes = [folder / EPISODES / film["episode"] for film in films]
+        labels = [load_array(home / LABELS) for home in homes]
+        points = [load_array(home / POINTS) for home in homes]
+        threshold, next_id = amount(about["threshold"]), number_of(run["next"])
+        duration = sum(film["duration"] for film in films)
+        sets = [read_tracks(home / TRACKS) for home in homes]
+        tracks = join_tracks(sets, films)
+        some = [x for x in points if len(x)]
+        whole = np.concatenate(some) if some else np.empty((0, 0))
+        numbers = np.concatenate(labels) if labels else np.empty(0, np.int64)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
+    fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
+    if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all() or not are_points(whole):
+        raise InputError(f"{folder}: its files do not belong together; join again")
+    return Scanned(
+        folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
+        {**run, "videos": films}, tuple(print_of(one) for one in sets),
+        max(next_id, int(numbers.max(initial=0)) + 1),
+    )  # fmt: skip
+
+
+def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> TrackSet:
+    """Put the tracks of several videos into one set, by ids that tell their video."""
+    some = [
+        replace(
+            one,
+            ids=np.array([f"{film['episode']}{OF}{name}" for name in one.ids.tolist()]),
+            videos=(film["title"],),
+        )
+        for one, film in zip(sets, films, strict=True)
+        if len(one)
+    ]
+    titles = tuple(film["title"] for film in films)
+    if not some:
+        return replace(sets[0], videos=titles) if sets else TrackSet.from_faces([])
+    joined = TrackSet.join(some)
+    place = np.array([titles.index(name) for name in joined.videos], np.int32)
+    return replace(joined, videos=titles, video=place[joined.video])
+
+
+def check_name(name: str) -> str:
+    """Return a name of a file in its folder, and nowhere else on the disk; else a ValueError."""
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise InputError(f"{name!r} is not a file's name")
+    return name
 
 
 def write_points(folder: Path, points: NDArray[np.float32]) -> None:
@@ -131,17 +262,3 @@ def find_video(scanned: Scanned, film: int = 0) -> Path | None:
     ]
     # os.path: a name too long, or behind a closed door, is a file that is not there.
     return next((path.resolve() for path in places if os.path.isfile(path)), None)
-
-
-def print_of(tracks: TrackSet) -> str:
-    """Tell these tracks from those of another scan."""
-    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
-    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
-
-
-def digest(*parts: bytes) -> str:
-    """Return a short print of some bytes."""
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(len(part).to_bytes(8, "little") + part)
-    return made.hexdigest()[:16]

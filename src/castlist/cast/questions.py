@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.doubts import CANDIDATES, Doubt, may_be_one, may_be_two
 from castlist.cast.evidence import Facts, Groups, between, likely_between, shared_frames
-from castlist.cast.replay import State
+from castlist.cast.state import State
 
 Rows = NDArray[np.int64]
 Pair = tuple[Rows, Rows]
@@ -88,6 +88,7 @@ def questions(
         Tracks that are not to be compared now.
     """
     face = ~state.not_face
+    face[list(mixed_tracks(state))] = False  # they are to be cut
     numbers, code = np.unique(state.owner[face], return_inverse=True)
     if not len(numbers):
         return []
@@ -107,12 +108,15 @@ def questions(
     both = np.outer(names != "", names != "")
     likely[both] = np.where((names[:, None] == names[None, :])[both], likely[both].clip(0.9), 0)
     likely[_settled(state, place, len(numbers), skipped)] = 0
+    # Who is several people is not compared with others before they come apart.
+    mixed = [k for rows in state.mixed if (k := _only(place[rows])) is not None]
+    likely[mixed], likely[:, mixed] = 0, 0
     np.fill_diagonal(likely, 0)
     doubts = may_be_one(likely, members, numbers)
     checked = state.checked.copy()
     for one, other in skipped:
         checked[other[np.isin(state.owner[other], state.owner[one])]] = True
-    told = checked, state.compared
+    told = checked, state.same, mixed
     for k, found in may_be_two(points, facts, members, numbers, everybody, *told).items():
         doubts[k] += found
     chosen = [sorted(some, key=lambda doubt: -doubt.worth)[:CANDIDATES] for some in doubts]
@@ -172,13 +176,34 @@ def _with_instead(
     return replace(question, instead=tuple(instead))
 
 
+def mixed_tracks(state: State) -> set[int]:
+    """Return the single tracks that show several people, as a person said, and are not cut yet."""
+    return {int(rows[0]) for rows in state.mixed if len(rows) == 1}
+
+
 def _settled(state: State, place: Rows, n: int, skipped: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Return which pairs of characters a person said to be two people, or skipped."""
+    """Return which pairs of characters a person said to be two people, or skipped.
+
+    Of a group that came apart since, that is said of the character where most of it is.
+    """
     apart = np.zeros((n, n), bool)
-    for a, b in [*state.two_people(), *skipped]:
-        if place[a[0]] >= 0 and place[b[0]] >= 0:
-            apart[place[a[0]], place[b[0]]] = True
+    for pair in [*state.different, *skipped]:
+        a, b = (_most(place[rows]) for rows in pair)
+        if a is not None and b is not None and a != b:
+            apart[a, b] = True
     return np.asarray(apart | apart.T)
+
+
+def _only(places: Rows) -> int | None:
+    """Return the character that all of some tracks are in."""
+    return int(places[0]) if len(places) > 1 and places[0] >= 0 and np.ptp(places) == 0 else None
+
+
+def _most(places: Rows) -> int | None:
+    """Return the character that more than half of some tracks are in."""
+    known, counts = np.unique(places[places >= 0], return_counts=True)
+    best = int(counts.argmax()) if len(counts) else 0
+    return int(known[best]) if len(known) and 2 * counts[best] > len(places) else None
 
 
 def _spread(rows: Rows, quality: NDArray[np.floating]) -> Rows:

@@ -1,20 +1,21 @@
-"""Cluster again with what was said: same → must-link, different → cannot-link."""
+"""Cluster the tracks that nobody has spoken of around those that a person placed."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.balls import Balls
-from castlist.cast.corrections import Corrections
-from castlist.cast.log import ChangedMeanwhile
-from castlist.cast.replay import State
-from castlist.cast.waivers import not_waived
+from castlist.cast.current import CurrentCast
+from castlist.cast.links import Links
+from castlist.cast.log import ChangedMeanwhile, Clustering
+from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
 from castlist.errors import InputError, NumberError, counted
@@ -25,17 +26,6 @@ from castlist.learn.shipped import shipped_model
 from castlist.progress import Progress, silent
 
 Rows = NDArray[np.int64]
-#: Tracks that stand for a character where it is kept apart from another.
-_WITNESSES = 8
-
-
-@dataclass(frozen=True)
-class Change:
-    """Tracks that would go from one character to another."""
-
-    before: int
-    after: int
-    tracks: Rows
 
 
 @dataclass(frozen=True)
@@ -45,17 +35,21 @@ class Proposal:
     Attributes
     ----------
     labels : ndarray of int
-        The number of each track's character; a character that is mostly the same keeps its own.
+        The id that the machine gives each track; of pinned ones, as it is.
     points : ndarray of float32
         What was clustered.
     changes : tuple of Change
         What would be different, the largest first.
     names : dict
-        Names of characters, as they would be.
+        Names of characters.
     after : int
         Number of the last event it knows of.
+    new : tuple of int
+        Ids of characters that are new.
     basis : str
         The scan and clustering it comes after.
+    tuned : bool
+        Whether the points are new.
     n_characters : int
         How many characters it has, as clustered.
     given_up : ndarray of int, shape (m, 2)
@@ -69,100 +63,192 @@ class Proposal:
     names: dict[int, str]
     after: int
     basis: str
+    new: tuple[int, ...] = ()
+    tuned: bool = False
     n_characters: int = 0
     given_up: Rows = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
 
-def propose(
-    corrections: Corrections, tuned: bool = False, *, progress: Progress = silent
-) -> Proposal:
-    """Cluster again with what was said; nothing changes until :func:`accept`.
+def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = silent) -> Proposal:
+    """Return another clustering with what was said; nothing changes until :func:`accept`.
 
     The number of characters that the scan was asked for still counts: tracks that share a frame
     come together where it needs that, and what was said is not given up for it.
 
     Parameters
     ----------
-    corrections : Corrections
+    cast : Corrections
         The cast.
     tuned : bool
         Fine-tune the model first, with the pairs that were said.
     progress : callable
         Told how far it is.
     """
-    with corrections.lock:
-        after, state, scanned = corrections.refresh(), corrections.state, corrections.scanned
-        points, tracks = corrections.points, corrections.tracks
-        must, cannot, avoid = links_said(state, corrections.overlaps)
-        owner = state.owner.copy()
-        face = np.flatnonzero(~state.not_face)
-        kept = [number for number, name in state.names.items() if name]
+    with cast.lock:
+        after, scanned = cast.refresh(), cast.scanned
+        points, tracks = cast.points, cast.tracks
+        said = Links.of(cast.state, cast.overlaps)
+        owner, base, pin = cast.state.owner, cast.state.base.copy(), cast.state.pin.copy()
+        face = np.flatnonzero(~cast.state.not_face)
+        names, spoken = dict(cast.state.names), cast.state.spoken_of()
+        parts, next_id = cast.cut_tracks.parts, cast.log.next_id(cast.next_id)
     if not len(face):
-        return Proposal(owner, points, (), {}, after, scanned.basis)
+        return Proposal(base, points, (), {}, after, scanned.basis)
     if tuned and scanned.joined:
         raise InputError("a cast of several videos is not fine-tuned; its videos are")
     if tuned:
-        start = model_of(corrections)
-        chosen = tracks[face]
-        to = np.full(len(tracks), -1)
-        to[face] = np.arange(len(face))
-        shared = avoid[owner[avoid[:, 0]] != owner[avoid[:, 1]]]
-        two = np.unique(np.concatenate([cannot, shared]), axis=0)
-        model = finetune(start, chosen, same=to[must], different=to[two], progress=progress)
+        start = model_of(cast)
+        chosen = np.setdiff1d(face, parts)
+        kept = {key: _both(getattr(said, key), chosen) for key in ("must", "cannot", "avoid")}
+        shared = kept["avoid"][owner[kept["avoid"][:, 0]] != owner[kept["avoid"][:, 1]]]
+        two = np.unique(np.concatenate([kept["cannot"], shared]), axis=0)
+        model = finetune(
+            start, tracks[chosen], same=np.searchsorted(chosen, kept["must"]),
+            different=np.searchsorted(chosen, two), progress=progress,
+        )  # fmt: skip
         points = points.copy()
-        points[face] = embed_tracks(chosen, model)
+        points[chosen] = embed_tracks(tracks[chosen], model)
     asked = scanned.run.get("settings", {})
-    wanted = asked.get("characters")
-    links = {
-        "must_link": np.searchsorted(face, must),
-        "cannot_link": np.searchsorted(face, cannot),
-        "avoid_link": np.searchsorted(face, avoid),
-    }
-    given_up = avoid[:0]
+    given_up = said.avoid[:0]
     if scanned.joined:
         # Of several videos, characters are put together, and not taken apart.
-        unit = np.unique(owner[face], return_inverse=True)[1]
-        made = regrouped(points[face], unit, scanned.threshold, **links)
+        links, rows = said, said.rows
+        unit = np.unique(owner[rows], return_inverse=True)[1]
+        made = regrouped(points[rows], unit, scanned.threshold, **links.among())
     else:
-        try:
-            found = cluster_points(
-                points[face], scanned.threshold, n_clusters=wanted and min(wanted, len(face)),
-                at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
-                progress=progress, **links,
-            )  # fmt: skip
-        except NumberError as error:
-            raise _refusal(corrections.folder, error) from error
-        made, given_up = found.labels, face[found.given_up]
-    labels = owner.copy()
-    labels[face] = _keep_numbers(made, owner[face], kept)
-    with corrections.lock:
-        then = corrections.state_on(labels)
-    changes = _changes(owner, then.owner, face)
+        with cast.lock:
+            links = links_around(cast, points, scanned.threshold, asked, owner)
+        rows = links.rows
+        made, given_up = cluster_around(
+            cast.folder, points[rows], scanned.threshold, asked, links.among(), progress
+        )
+        given_up = rows[given_up]
+    labels = base.copy()
+    ids, new = ids_of_clusters(links, made, pin, owner, spoken, lambda count: next_id)
+    loose = pin[rows] == 0
+    labels[rows[loose]] = ids[loose]
+    then = np.where(pin > 0, pin, labels)
+    there = set(then[face].tolist())
+    names = {number: name for number, name in names.items() if number in there}
     return Proposal(
-        labels, points, changes, dict(then.names), after, scanned.basis,
-        len(np.unique(made)), given_up,
+        labels, points, changes(owner, then), names, after, scanned.basis, new, tuned,
+        len(np.unique(then[face])), given_up,
     )  # fmt: skip
 
 
-def _refusal(folder: Path, error: NumberError) -> InputError:
-    """Say that the number that a scan was asked for and what was said do not go together."""
-    bound = "at least" if error.asked < error.possible else "at most"
-    return InputError(
-        f"{folder} was scanned for {counted(error.asked, 'character')}, and what was said since "
-        f"makes them {bound} {error.possible}; scan again with another number, or undo some of it"
-    )
+def links_around(
+    cast: CurrentCast,
+    points: NDArray[np.floating],
+    threshold: float,
+    asked: dict[str, Any],
+    members: Rows,
+) -> Links:
+    """Return the links for clustering around what was said.
+
+    If a number of characters is asked for, all tracks pinned to one are must-linked, so that
+    clusters are characters.
+    """
+    if any(asked.get(key) for key in ("characters", "min_characters", "max_characters")):
+        return Links.of(cast.state, cast.overlaps)
+
+    def balls(rows: Rows) -> Rows:
+        return complete_linkage(points[rows], threshold).labels
+
+    return Links.around(cast.state, cast.overlaps, members, balls)
 
 
-def accept(corrections: Corrections, proposal: Proposal, *, after: int | None = None) -> None:
+def cluster_around(
+    folder: Path, points: NDArray[np.floating], threshold: float, asked: dict[str, Any],
+    links: dict[str, Rows], progress: Progress,
+) -> tuple[Rows, Rows]:  # fmt: skip
+    """Cluster points as a scan was asked to; return labels, and avoid-links that were given up."""
+    wanted = asked.get("characters")
+    try:
+        found = cluster_points(
+            points, threshold, n_clusters=wanted and min(wanted, len(points)),
+            at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
+            progress=progress, **links,
+        )  # fmt: skip
+    except NumberError as error:
+        bound = "at least" if error.asked < error.possible else "at most"
+        raise InputError(
+            f"{folder} was scanned for {counted(error.asked, 'character')}, and what was said "
+            f"since makes them {bound} {error.possible}; scan again with another number, or undo "
+            "some of it"
+        ) from error
+    return found.labels, found.given_up
+
+
+def accept(cast: CurrentCast, proposal: Proposal, *, after: int | None = None) -> None:
     """Take another clustering; it can be undone as everything else."""
-    with corrections.lock:
-        basis = corrections.scanned.basis
-        if basis != proposal.basis:
+    with cast.lock:
+        if cast.scanned.basis != proposal.basis:
             raise ChangedMeanwhile("the video was scanned again since this clustering was made")
-        seen = proposal.after if after is None else after
-        made = (basis, proposal.labels, proposal.points)
-        corrections.log.append_clustering(*made, seen, corrections.who)
-        corrections.refresh()
+        points = proposal.points if proposal.tuned else proposal.points[:0]
+        labels = proposal.labels.copy()
+        first = cast.log.next_id(cast.next_id)  # others may have been made meanwhile
+        new = range(first, first + len(proposal.new))
+        for number, before in zip(new, proposal.new, strict=True):
+            labels[proposal.labels == before] = number
+        cast.log.append_clustering(
+            Clustering(cast.keys(), labels, points),
+            proposal.after if after is None else after, cast.who, new,
+        )  # fmt: skip
+        cast.refresh()
+
+
+def ids_of_clusters(
+    links: Links,
+    clusters: Rows,
+    pin: Rows,
+    before: Rows,
+    spoken: set[int],
+    reserve: Callable[[int], int],
+) -> tuple[Rows, tuple[int, ...]]:
+    """Return the id of each track's character, of those that were clustered, and the new ids.
+
+    A cluster with pinned tracks has their id. Another one keeps the id of the character that it
+    shares most tracks with, if nobody spoke of that: else it gets a new one. If most tracks of a
+    character are not pinned, the cluster that has most of all its tracks keeps its id too, unless
+    it is kept apart from the pinned ones.
+
+    Parameters
+    ----------
+    links : Links
+        Which tracks were clustered, and with what.
+    clusters : ndarray of int
+        The cluster of each of these; none has tracks that are pinned to two ids.
+    pin, before : ndarray of int, shape (n_tracks,)
+        The id that each track is pinned to, and that of its character before; 0 for none.
+    spoken : set of int
+        The ids of which a person said something.
+    reserve : callable
+        Reserves so many new ids, and returns the first.
+    """
+    cluster = np.full(len(pin), -1)
+    cluster[links.rows] = clusters
+    ids = np.zeros(int(clusters.max(initial=-1)) + 1, np.int64)
+    pinned = links.rows[pin[links.rows] > 0]
+    ids[cluster[pinned]] = pin[pinned]
+    taken = set(ids[ids > 0].tolist())
+    loose = links.rows[ids[clusters] == 0]
+    pairs, counts = np.unique(np.stack([cluster[loose], before[loose]]), axis=1, return_counts=True)
+    for k in np.argsort(-counts, kind="stable").tolist():
+        one, old = pairs[:, k].tolist()
+        if not old or ids[one]:
+            continue
+        if old not in spoken and old not in taken:
+            ids[one] = old
+            taken.add(old)
+        elif old in spoken and 2 * counts[k] > (before == old).sum():
+            own, theirs = cluster[links.apart] == one, pin[links.apart] == old
+            if not (own & theirs[:, ::-1]).any():
+                ids[one] = old
+    new = np.unique(clusters[ids[clusters] == 0])
+    if len(new):
+        first = reserve(len(new))
+        ids[new] = np.arange(first, first + len(new))
+    return ids[clusters], tuple(ids[new].tolist())
 
 
 def regrouped(
@@ -182,84 +268,23 @@ def regrouped(
     return np.asarray(made.labels[unit])
 
 
-def links_said(state: State, overlaps: Rows) -> tuple[Rows, Rows, Rows]:
-    """Return must-links and cannot-links of what was said and still holds, and avoid-links.
-
-    The last are of tracks that share a frame, also of one character: it may be one only because
-    the scan was asked for so few.
-
-    What was said later wins: two tracks that were called one person and then taken apart are no
-    must-link, and the other way round.
-    """
-    owner, face = state.owner, ~state.not_face
-    must: list[tuple[int, int]] = []
-    for rows in state.same:
-        rows = rows[face[rows]]
-        for number in np.unique(owner[rows]).tolist():
-            own = rows[owner[rows] == number].tolist()
-            must += pairwise(own)
-    apart: list[tuple[int, int]] = []
-    for a, b in state.two_people():
-        apart += product(a[:_WITNESSES].tolist(), b[:_WITNESSES].tolist())
-    named = [number for number, name in sorted(state.names.items()) if name]
-    for one, other in combinations(named, 2):
-        if state.names[one] != state.names[other]:
-            apart += product(
-                state.members(one)[:_WITNESSES].tolist(), state.members(other)[:_WITNESSES].tolist()
-            )
-    cannot, avoid = _pairs(apart), not_waived(overlaps, state.waived)
-    cannot = cannot[owner[cannot[:, 0]] != owner[cannot[:, 1]]]
-    return _pairs(must), cannot[face[cannot].all(axis=1)], avoid[face[avoid].all(axis=1)]
+def _both(pairs: Rows, rows: Rows) -> Rows:
+    """Return the pairs of which both are among some tracks."""
+    return pairs[np.isin(pairs, rows).all(axis=1)]
 
 
-def _pairs(pairs: list[tuple[int, int]]) -> Rows:
-    return np.unique(np.array(pairs, np.int64).reshape(-1, 2), axis=0)
-
-
-def _keep_numbers(labels: Rows, before: Rows, named: list[int]) -> Rows:
-    """Call each new cluster by the number of the character it shares most tracks with.
-
-    Named characters choose first: theirs is the cluster that has most of their tracks.
-    """
-    pairs, counts = np.unique(np.stack([labels, before]), axis=1, return_counts=True)
-    first = np.isin(pairs[1], named)
-    number: dict[int, int] = {}
-    taken: set[int] = set()
-    for k in np.lexsort((np.arange(len(counts)), -counts, ~first)).tolist():
-        cluster, old = pairs[:, k].tolist()
-        if cluster not in number and old not in taken:
-            number[cluster] = old
-            taken.add(old)
-    last = int(before.max(initial=0))
-    for cluster in np.unique(labels).tolist():
-        if cluster not in number:
-            last += 1
-            number[cluster] = last
-    return np.array([number[c] for c in labels.tolist()], np.int64)
-
-
-def _changes(before: Rows, after: Rows, face: Rows) -> tuple[Change, ...]:
-    moved = face[before[face] != after[face]]
-    pairs, code = np.unique(np.stack([before[moved], after[moved]]), axis=1, return_inverse=True)
-    found = [
-        Change(int(pairs[0, k]), int(pairs[1, k]), moved[np.ravel(code) == k])
-        for k in range(pairs.shape[1])
-    ]
-    return tuple(sorted(found, key=lambda change: -len(change.tracks)))
-
-
-def model_of(corrections: Corrections) -> BallModel:
+def model_of(cast: CurrentCast) -> BallModel:
     """Return the model that the scan began with."""
-    noted = corrections.scanned.run.get("settings", {})
+    noted = cast.scanned.run.get("settings", {})
     name = str(noted.get("model", "shipped"))
     if name == "shipped":
-        return shipped_model(corrections.tracks.describer or "SFace-TV")
+        return shipped_model(cast.tracks.describer or "SFace-TV")
     path = Path(name)
     model = load_model(path)
-    wanted = noted.get("model_print")  # not noted by a castlist of old
+    wanted = noted.get("model_print")
     if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
         raise InputError(
-            f"{path}: not the model that {corrections.scanned.folder} was scanned with; put that "
-            "one back, or scan the video again"
+            f"{path}: not the model that {cast.scanned.folder} was scanned with; put that one "
+            "back, or scan the video again"
         )
     return model

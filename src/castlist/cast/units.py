@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.balls import Balls
-from castlist.cast.conflicts import Conflict
-from castlist.cast.corrections import Corrections
-from castlist.cast.waivers import not_waived
+from castlist.cast.current import CurrentCast
+from castlist.cast.shared_frames import not_waived
 from castlist.cluster.linkage import Linkage, complete_linkage
 
 Rows = NDArray[np.int64]
@@ -23,6 +22,28 @@ Link = Callable[..., Linkage]
 #: within this share of τ. (Chosen on validation: `benchmarks/bench_join.py --choose`.)
 SURE, NEAR = 8, 0.6
 _BLOCK = 1024  # rows of distances at a time
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two characters whose names say otherwise than their faces: for a person to decide.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the two are called.
+    numbers : tuple of int
+        Their characters in the joined cast.
+    """
+
+    names: tuple[str, str]
+    numbers: tuple[int, int]
+
+    def __str__(self) -> str:
+        one, other = self.numbers
+        if self.names[0] == self.names[1]:
+            return f"{one} and {other} are both called {self.names[0]}, and do not look alike"
+        return f"{one} and {other} look alike, and are called {' and '.join(self.names)}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +84,7 @@ class Units:
         return found
 
 
-def units_of(casts: Sequence[Corrections], points: Sequence[NDArray[np.float32]]) -> Units:
+def units_of(casts: Sequence[CurrentCast], points: Sequence[NDArray[np.float32]]) -> Units:
     """Take the characters of some videos as they are, with what was corrected."""
     of_track, faces, names, cannot = [], [], [], []
     video: list[int] = []
@@ -142,16 +163,18 @@ def put_together(units: Units, threshold: float, link: Link = complete_linkage) 
     return groups
 
 
-def place_units(units: Units, balls: Balls, threshold: float) -> tuple[Rows, list[Conflict]]:
+def place_units(
+    units: Units, balls: Balls, threshold: float, first: int
+) -> tuple[Rows, list[Conflict]]:
     """Return the character of each unit: that of the ball it belongs to, or a new one.
 
     That is the largest ball whose radius b = τ / 4 reaches it, or the nearest within τ (if both
-    have many tracks, near it). The largest units choose first. Who is kept apart from somebody in a
-    ball, or has another name, does not go into it.
+    have many tracks, near it). New ones are numbered from ``first``. The largest units choose
+    first. Who is kept apart from somebody in a ball, or has another name, does not go into it.
     """
     place = np.zeros(len(units.names), np.int64)
     conflicts = []
-    next_number = int(balls.numbers.max(initial=0)) + 1
+    next_number = first
     row = {unit: k for k, unit in enumerate(units.balls.numbers.tolist())}
     homes, far = balls.homes(units.balls.middles, threshold / 4)
     apart = units.apart()

@@ -10,6 +10,7 @@ from castlist._version import __version__
 from castlist.cli import (
     background,
     cluster,
+    cut,
     describe,
     evaluate,
     export,
@@ -53,10 +54,12 @@ def _version(
 app.command("scan")(scan.scan)
 app.command("join")(join.join)
 app.command("add")(join.add)
+app.command("remove")(join.remove)
 app.command("review")(review.review)
 app.command("name")(name.name)
 app.command("merge")(merge.merge)
 app.command("split")(split.split)
+app.command("cut")(cut.cut)
 app.command("background")(background.background)
 app.command("undo")(undo.undo)
 app.command("redo")(undo.redo)

@@ -59,7 +59,7 @@ def cluster(
 
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
-    from castlist.cast.waivers import told
+    from castlist.cast.shared_frames import told
     from castlist.cluster.tracks import cluster_tracks
     from castlist.report.given_up import given_up_line
 

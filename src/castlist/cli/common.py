@@ -76,6 +76,19 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def options_named() -> Iterator[None]:
+    """Name the option that helps, where a correction needs more to be said."""
+    from castlist.cast.corrections import TwoNames
+    from castlist.cast.shared_frames import SharedFrame
+
+    try:
+        yield
+    except (SharedFrame, TwoNames) as error:
+        option = "--waive" if isinstance(error, SharedFrame) else "--name"
+        raise InputError(f"{error} ({option})") from error
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -16,7 +16,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
-    from castlist.cast.conflicts import Conflict
+    from castlist.cast.units import Conflict
 
 
 def join(
@@ -35,7 +35,7 @@ def join(
 
     Example: `castlist join s01e01.cast s01e02.cast -o season1.cast`
     """
-    from castlist.cast.join import join as join_casts
+    from castlist.cast.series import join as join_casts
     from castlist.cluster.linkage import complete_linkage
     from castlist.cluster.ray import ray_linkage
 
@@ -57,29 +57,49 @@ def add(
 ) -> None:  # fmt: skip
     """Put one more video into a joined cast; nobody who is there changes.
 
-    A video is scanned first, into its own folder beside it.
+    A video is scanned first, into its own folder beside it: with the settings of an earlier scan
+    of it, if there was one.
 
     Example: `castlist add season1.cast s01e07.mp4`
     """
-    from castlist.cast.join import add as add_cast
+    from castlist.cast.series import add as add_cast
 
     folder = video
     if not video.is_dir():
-        from castlist.scanning.scan import scan
+        from castlist.scanning.again import scan_to_add
 
         with progress() as report:
-            folder = scan(video, progress=report).folder
+            folder = scan_to_add(cast, video, progress=report)
     with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)
     typer.echo(f"{new} of them {'is' if new == 1 else 'are'} new")
 
 
+def remove(
+    cast: Annotated[
+        Path, typer.Argument(help="The folder that `castlist join` made.", show_default=False)
+    ],
+    video: Annotated[
+        str, typer.Argument(help="The video: its name, with or without its ending.",
+                            show_default=False),
+    ],
+) -> None:  # fmt: skip
+    """Take a video out of a joined cast; `castlist undo` puts it back.
+
+    Example: `castlist remove season1.cast s01e07`
+    """
+    from castlist.cast.series import remove as remove_video
+
+    remove_video(cast, video)
+    _show(cast, [])
+
+
 @contextmanager
 def _reported(folder: Path) -> Iterator[None]:
     """If it is there already, see that its page is, too: it is written last, and may be missing."""
     from castlist.cast.corrections import Corrections
-    from castlist.cast.join import AlreadyThere
+    from castlist.cast.series import AlreadyThere
     from castlist.report.folder import report_folder
 
     try:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 
 import typer
 
 from castlist.cli.common import CastFolder, Json, print_json, print_table
-from castlist.errors import counted
 
 
 def log(cast: CastFolder, json: Json = False) -> None:
@@ -17,12 +15,23 @@ def log(cast: CastFolder, json: Json = False) -> None:
     Example: `castlist log episode.cast`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.cast.sentences import sentence
+    from castlist.cast.history import moves, sentence
 
     corrections = Corrections(cast)
-    history = corrections.history
+    history, moved = corrections.history, moves(corrections)
     if json:
-        print_json([{**asdict(event), "holds": holds} for event, holds in history])
+        print_json([
+            {
+                "number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
+                "text": sentence(corrections, event), "holds": holds,
+                "moves": [
+                    {"from": one.before, "to": one.after,
+                     "tracks": corrections.tracks.ids[one.tracks].tolist()}
+                    for one in moved.get(event.number, ())
+                ],
+            }
+            for event, holds in history
+        ])  # fmt: skip
         return
     if not history:
         typer.echo("Nothing was said yet.")
@@ -30,14 +39,14 @@ def log(cast: CastFolder, json: Json = False) -> None:
     rows = [
         [
             event.number, datetime.fromtimestamp(event.at).strftime("%Y-%m-%d %H:%M:%S"), event.who,
-            sentence(corrections, event),
+            sentence(corrections, event), sum(len(c.tracks) for c in moved.get(event.number, ())),
             "" if holds or event.kind in ("undo", "redo") else "undone",
         ]
         for event, holds in history
     ]  # fmt: skip
-    print_table(["", "when", "who", "said", ""], rows)
-    for event, anchors in corrections.lost:
-        typer.echo(
-            f"{event.number}: {counted(len(anchors), 'track')} that it speaks of cannot be found "
-            "in this scan"
-        )
+    print_table(["", "when", "who", "said", "tracks moved", ""], rows)
+    for one in corrections.lost:
+        where = f"track {one.anchor.track} of {one.anchor.video}"
+        at = f" at {one.anchor.faces[0][0]:.1f} s" if one.anchor.faces else ""
+        what = "shows another face now" if len(one.there) else "is not in this scan"
+        typer.echo(f"{one.event.number}: {where}{at} {what}; what was said of it is not applied")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, Waive, print_cast
+from castlist.cli.common import CastFolder, Waive, options_named, print_cast
 
 
 def merge(
@@ -24,5 +24,6 @@ def merge(
     from castlist.cast.corrections import Corrections
 
     corrections = Corrections(cast)
-    corrections.merge(characters, name=name, waive=waive)
+    with options_named():
+        corrections.merge(characters, name=name, waive=waive)
     print_cast(corrections.cast)

@@ -27,7 +27,7 @@ def recluster(
     """
     from castlist.cast.corrections import Corrections
     from castlist.cast.recluster import accept, propose
-    from castlist.cast.waivers import told
+    from castlist.cast.shared_frames import told
     from castlist.report.given_up import given_up_line
 
     corrections = Corrections(cast)

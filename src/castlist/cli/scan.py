@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from castlist.scanning.scan import Scan
     from castlist.scanning.settings import ScanSettings
 
+_OTHER_VIDEO = " (-o FOLDER, or --replace)"
+
 
 def scan(
     videos: Annotated[
@@ -81,6 +83,11 @@ def scan(
         typer.Option(help="Tracks made elsewhere (a MOT or CVAT for video file): their boxes are "
                      "looked at instead of finding faces."),
     ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace the cast of another video that is in the folder. "
+                     "What people said of it is moved to a dated file there."),
+    ] = False,
     ray: OnRay = False,
     ray_address: RayAddress = None,
     json: Json = False,
@@ -94,6 +101,10 @@ def scan(
     Several videos, or folders of them, are scanned one after another, or on a Ray cluster with
     `--ray` (`pip install 'castlist[ray]'`); what failed is listed with the reason, and tried
     again by the next run.
+
+    A video is known by its content: a copy or another name makes no difference. If the folder holds
+    the cast of another video, such as another cut under the same name, nothing is changed without
+    `--replace`.
 
     Example: `castlist scan episode.mp4`
     """
@@ -113,16 +124,18 @@ def scan(
         raise InputError(f"{tracks} has the tracks of one video; scan one at a time with --tracks")
     on_ray = ray or ray_address is not None
     if len(entries) == 1 and not on_ray:
-        _scan_one(entries[0], settings, json)
+        _scan_one(entries[0], settings, replace, json)
         return
     with licences_shown(), progress() as report:
         if on_ray:
             from castlist.scanning.ray import scan_on_ray
 
             with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
-                outcomes = scan_on_ray(entries, settings, address=ray_address, progress=report)
+                outcomes = scan_on_ray(
+                    entries, settings, address=ray_address, replace=replace, progress=report
+                )
         else:
-            outcomes = scan_all(entries, settings, progress=report)
+            outcomes = scan_all(entries, settings, replace=replace, progress=report)
     done = [outcome for outcome in outcomes if not outcome.failed]
     failed = [outcome for outcome in outcomes if outcome.failed]
     if json:
@@ -130,7 +143,8 @@ def scan(
     elif done:
         _print_table(done)
     for outcome in failed:
-        typer.echo(f"castlist: {printable(outcome.failed)}", err=True)
+        how = _OTHER_VIDEO if outcome.other else ""
+        typer.echo(f"castlist: {printable(outcome.failed)}{how}", err=True)
     if failed:
         raise InputError(
             f"{len(failed)} of {counted(len(outcomes), 'video')} could not be scanned; "
@@ -138,12 +152,18 @@ def scan(
         )
 
 
-def _scan_one(entry: Entry, settings: ScanSettings, json: bool) -> None:
+def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -> None:
     from castlist.scanning.catalogue import summary
+    from castlist.scanning.scan import OtherVideo
     from castlist.scanning.scan import scan as scan_video
 
-    with licences_shown(), progress() as report:
-        found = scan_video(entry.video, entry.folder, settings, progress=report)
+    try:
+        with licences_shown(), progress() as report:
+            found = scan_video(
+                entry.video, entry.folder, settings, replace=replace, progress=report
+            )
+    except OtherVideo as error:
+        raise InputError(f"{error}{_OTHER_VIDEO}") from error
     if json:
         print_json([summary(found)])
     else:
@@ -167,6 +187,7 @@ def _print_table(done: list[Outcome]) -> None:
         "a report.html in each cast's folder"
     )
     for outcome in done:
+        _print_set_aside(outcome.summary.get("set_aside"))
         _print_given_up(outcome.summary["counts"], outcome.summary["given_up"], outcome.entry.video)
 
 
@@ -185,7 +206,14 @@ def _print(found: Scan) -> None:
         _print_given_up(counts, found.run["given_up"])
     if counts.get("damaged_packets"):
         typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
+    _print_set_aside(found.set_aside)
     typer.echo(printable(str(found.report)))
+
+
+def _print_set_aside(log: str | Path | None) -> None:
+    """Say where the corrections of a cast are that was replaced."""
+    if log is not None:
+        typer.echo(f"What people said of the cast that was here is in {printable(str(log))}.")
 
 
 def _print_given_up(

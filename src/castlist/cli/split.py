@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, Waive, print_cast
+from castlist.cli.common import CastFolder, Waive, options_named, print_cast
 
 
 def split(
@@ -18,6 +18,9 @@ def split(
     not_a_face: Annotated[
         bool, typer.Option("--not-a-face", help="Take them out: they show no face.")
     ] = False,
+    a_face: Annotated[
+        bool, typer.Option("--a-face", help="Put them back: they show a face after all.")
+    ] = False,
     waive: Waive = False,
 ) -> None:
     """Make tracks a character of their own, or move them to another.
@@ -27,11 +30,12 @@ def split(
     from castlist.cast.corrections import Corrections
     from castlist.errors import InputError
 
-    if not_a_face and to is not None:
-        raise InputError("what is not a face goes to no character: give --to or --not-a-face")
+    if (to is not None) + not_a_face + a_face > 1:
+        raise InputError("give one of --to, --not-a-face and --a-face")
     corrections = Corrections(cast)
-    if not_a_face:
-        corrections.not_face(tracks)
+    if not_a_face or a_face:
+        corrections.not_face(tracks, not_a_face)
     else:
-        corrections.move(tracks, to, waive=waive)
+        with options_named():
+            corrections.move(tracks, to, waive=waive)
     print_cast(corrections.cast)

@@ -28,7 +28,7 @@ def redo(cast: CastFolder) -> None:
 
 def _take(cast: Path, what: Literal["undo", "redo"], told: str) -> None:
     from castlist.cast.corrections import Corrections
-    from castlist.cast.sentences import sentence
+    from castlist.cast.history import sentence
 
     corrections = Corrections(cast)
     event = getattr(corrections, what)()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
-from castlist.cast.corrected import Corrected
+from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
 from castlist.export.timecode import exact_rate, frame_at
 from castlist.io.files import printable
@@ -111,12 +111,12 @@ class Timeline:
         return frame
 
 
-def timelines(corrected: Corrected, rate: float | None = None) -> list[Timeline]:
+def timelines(corrected: CurrentCast, rate: float | None = None) -> list[Timeline]:
     """Prepare a cast, as corrected, for export: one timeline a video.
 
     Parameters
     ----------
-    corrected : Corrected
+    corrected : CurrentCast
         The cast of a folder.
     rate : float, optional
         Frames a second, where the scan did not note them or the average is not wanted.

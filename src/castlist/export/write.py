@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from castlist.cast.corrected import Corrected
+from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
@@ -49,7 +49,10 @@ FORMATS = {
 
 
 def export_cast(
-    cast: Corrected, to: str, out: str | Path | None = None, settings: ExportSettings | None = None
+    cast: CurrentCast,
+    to: str,
+    out: str | Path | None = None,
+    settings: ExportSettings | None = None,
 ) -> list[Path]:
     """Write a cast, as corrected, in the format of another tool.
 
@@ -88,7 +91,9 @@ def export_cast(
     return files
 
 
-def export_lines(cast: Corrected, to: str, settings: ExportSettings | None = None) -> Iterator[str]:
+def export_lines(
+    cast: CurrentCast, to: str, settings: ExportSettings | None = None
+) -> Iterator[str]:
     """Give the text of a cast in a format, piece by piece, where it is one file."""
     _, parts = _prepared(cast, to, settings or ExportSettings())
     if len(parts) > 1:
@@ -97,7 +102,7 @@ def export_lines(cast: Corrected, to: str, settings: ExportSettings | None = Non
 
 
 def _prepared(
-    cast: Corrected, to: str, settings: ExportSettings
+    cast: CurrentCast, to: str, settings: ExportSettings
 ) -> tuple[Format, list[tuple[str, Iterator[str]]]]:
     """Return a format, and the text of each of its files by video."""
     if to not in list(To):
@@ -131,7 +136,7 @@ def _names(videos: Sequence[str]) -> list[str]:
     return names
 
 
-def _several(cast: Corrected, to: str, count: int) -> InputError:
+def _several(cast: CurrentCast, to: str, count: int) -> InputError:
     return InputError(
         f"{cast.folder} has {count} videos, and {to} is one file a video; give a folder with -o"
     )

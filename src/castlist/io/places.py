@@ -22,7 +22,7 @@ OWN = frozenset((
 _WRITTEN_LAST = {"embeddings.npy", "cast.json", "report.html"}  # by a scan
 _OF_A_RUN = ("state.safetensors", "log.jsonl")
 _OF_A_STUDY = ("study.json",)
-_PART = re.compile(r"settings\.json|faces|\d+\.npz")
+_PART = re.compile(r"settings\.json|faces|before|\d+\.npz")
 
 
 def is_cast(folder: Path) -> bool:

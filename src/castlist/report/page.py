@@ -18,8 +18,8 @@ from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
 from castlist.cast.covers import shown_tracks
 from castlist.io.files import replacing
+from castlist.io.pictures import Cover
 from castlist.report.parts import picture_uri, style, text_of
-from castlist.video.pictures import Cover
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2

@@ -20,7 +20,7 @@ from castlist._version import __version__
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept
-from castlist.cast.waivers import SharedFrame
+from castlist.cast.shared_frames import SharedFrame
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 from castlist.report.page import title_of
@@ -130,16 +130,21 @@ def make_app(
 
     @app.get("/faces/{track}/{k}", response_class=Served, responses=answers_of("image/jpeg"))
     def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Served:
-        corrections.rows([track])  # a track of ours, so no path of anybody's making
-        pictures = corrections.scanned.pictures(track)
-        if k >= len(pictures):
-            raise HTTPException(404)
+        with corrections.lock:
+            corrections.rows([track])  # a track of ours, so no path of anybody's making
+            pictures = corrections.pictures_of(track)
+            if k >= len(pictures) or not corrections.has_pictures(track):
+                raise HTTPException(404)
         return Served(pictures[k], headers={"cache-control": "no-cache"})
 
     @app.get("/frames/{track}", response_class=Served, responses=answers_of("image/jpeg"))
     def frame(track: str) -> Served:
-        corrections.rows([track])
-        return Served(corrections.scanned.frame(track), headers={"cache-control": "no-cache"})
+        with corrections.lock:
+            corrections.rows([track])
+            path = corrections.frame_of(track)
+            if path is None or not corrections.has_pictures(track):
+                raise HTTPException(404)
+        return Served(path, headers={"cache-control": "no-cache"})
 
     @app.get("/video/{number}", response_class=Served, responses=answers_of("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> Served:
@@ -255,8 +260,17 @@ def _act(corrections: Corrections, action: Action) -> None:
         corrections.not_face(action.tracks, action.yes)
     elif action.kind == "answer":
         corrections.answer(
-            action.tracks, action.same, action.different, action.instead, waive=action.waive
-        )
+            action.tracks, action.same, action.different, action.instead, mixed=action.mixed,
+            waive=action.waive,
+        )  # fmt: skip
+    elif action.kind == "cut":
+        if len(action.tracks) != 1 or action.at is None:
+            raise InputError("one track at a time is cut, at a time in seconds")
+        corrections.cut(action.tracks[0], action.at, keep=action.keep)
+    elif action.kind == "found":
+        if len(action.tracks) != 1 or action.anchor is None:
+            raise InputError("one lost track is one track")
+        corrections.found(action.anchor, action.tracks[0])
     elif action.kind == "undo":
         corrections.undo()
     else:

@@ -2,7 +2,7 @@
 import { act, background, rename } from "./act.js";
 import { get } from "./api.js";
 import { makeBar } from "./bar.js";
-import { pickCharacter } from "./dialogs.js";
+import { askCut, pickCharacter } from "./dialogs.js";
 import { el, timeline } from "./dom.js";
 import { makeGrid } from "./grid.js";
 import { names, page, say, titleOf } from "./page.js";
@@ -37,11 +37,12 @@ const told = (run) => () => {
   const tracks = grid.targets();
   return tracks.length ? run(tracks) : say("Select a track first.");
 };
-const actions = { move: told(move), split: told(split), not_face: told(notFace) };
+const actions = { move: told(move), split: told(split), not_face: told(notFace), cut: told(cut) };
 const bar = makeBar("track", [
   ["move", "Move to", "M", actions.move],
   ["split", "New character", "S", actions.split],
   ["not-face", "Not a face", "X", actions.not_face],
+  ["cut", "Cut", "K", actions.cut],
 ], () => grid.clear());
 
 const whole = el("div", { class: player ? "whole with-player" : "whole" },
@@ -89,6 +90,17 @@ async function notFace(tracks) {
   const all = tracks.length === one.all.length;
   const done = await act({ kind: "not_face", after: one.last, tracks, yes: true }, `Marked ${count(tracks.length, "track")} as not a face.`);
   if (done && all) location.hash = "#/";
+}
+
+// Cut a track in two: where the video stands, if that is in it, else in its middle.
+async function cut(tracks) {
+  if (tracks.length > 1) return say("Select one track to cut.");
+  const track = one.all.find((other) => other.id === tracks[0]);
+  const now = player?.video.currentTime ?? -1;
+  const at = now > track.start && now < track.end ? now : (track.start + track.end) / 2;
+  const chosen = await askCut(one.title, track, at);
+  if (!chosen) return;
+  return act({ kind: "cut", after: one.last, tracks, ...chosen }, `Cut the track at ${chosen.at} s. The other part is a new character.`);
 }
 
 function order(time) {
@@ -156,6 +168,7 @@ export const character = {
     m: ["M", "move what is selected to another character", actions.move],
     s: ["S", "make what is selected a new character", actions.split],
     x: ["X", "mark what is selected as not a face", actions.not_face],
+    k: ["K", "cut a track with two people in it", actions.cut],
     b: ["B", "mark the character as background, or not", () => one && mark.click()],
     o: ["O", "change the order", () => one && order(!byTime)],
     ...(play ? { p: ["P", "play the video at the track", () => grid.targets().slice(-1).forEach(play)] } : {}),

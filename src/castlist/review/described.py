@@ -16,16 +16,21 @@ class Action(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     kind: Literal[
-        "name", "background", "merge", "move", "not_face", "answer", "skip", "undo", "redo"
-    ]
+        "name", "background", "merge", "move", "not_face", "answer", "cut", "found", "skip",
+        "undo", "redo",
+    ]  # fmt: skip
     after: Annotated[int, Field(ge=0)]
     characters: list[Number] = Field(default_factory=list, max_length=10_000)
     tracks: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list)
     same: list[Tracks] = Field(default_factory=list, max_length=20)
     different: list[Tracks] = Field(default_factory=list, max_length=20)
     instead: list[Tracks | None] | None = Field(None, max_length=20)
+    mixed: list[Tracks] = Field(default_factory=list, max_length=20)
     name: str | None = Field(None, max_length=1000)
     to: Number | None = None
+    at: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] | None = None
+    keep: Literal["before", "after"] = "before"
+    anchor: Annotated[int, Field(ge=1, lt=2**53)] | None = None
     yes: bool = True
     waive: bool = False
 

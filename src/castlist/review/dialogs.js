@@ -126,6 +126,26 @@ function step(event, list, field) {
   all[Math.min(Math.max(all.indexOf(document.activeElement) + by, 0), all.length - 1)].focus();
 }
 
+// Cut a track: at which second, and which part stays; { at, keep }, or null.
+export function askCut(title, track, at) {
+  return show("Cut the track", (close) => {
+    const field = el("input", {
+      type: "number", step: "0.01", min: track.start, max: track.end, value: at.toFixed(2), autofocus: true,
+      "aria-label": "Seconds",
+    });
+    const cut = (keep) => () => field.reportValidity() && close({ at: Number(field.value), keep });
+    const form = el("form", { onsubmit: (event) => { event.preventDefault(); cut("before")(); } },
+      el("p", {}, `Two people are in it, one after the other. It lasts from ${track.start} to ${track.end} s; where does the second begin?`),
+      field, el("p", {}, `Which part is ${title}? The other becomes a new character.`),
+      buttons(
+        el("button", { type: "submit", class: "first", "data-action": "before" }, "The first"),
+        button("The second", cut("after"), { "data-action": "after" }),
+        button("Cancel", () => close(null))));
+    queueMicrotask(() => field.select());
+    return [form];
+  });
+}
+
 // Two faces at once were called one person: true if that is waived.
 export function askWaiver({ pairs, seconds }) {
   const [one, other] = pairs[0];

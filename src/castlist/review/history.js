@@ -1,14 +1,16 @@
 // Everything that was said, the latest first, and what could not be found again.
+import { act } from "./act.js";
 import { get } from "./api.js";
-import { el } from "./dom.js";
+import { el, faces } from "./dom.js";
 import { clock, count, sentence, when } from "./words.js";
 
+let last = 0;
 const events = el("ol", { class: "events" });
 const none = el("p", { class: "empty", hidden: true }, "Nothing was said yet.");
 const lost = el("ul", { class: "events" });
 const gone = el("section", { hidden: true },
   el("h2", {}, "Not found again"),
-  el("p", { class: "quiet note" }, "This was said of tracks that the last scan did not find. It waits until they are found."),
+  el("p", { class: "quiet note" }, "This was said of tracks that the last scan did not find, or found with another face. It waits until they are found."),
   lost);
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "History" },
   el("h2", {}, "What was said"), none, events, gone);
@@ -18,15 +20,29 @@ function line(event) {
   const text = sentence(event.text);
   return el("li", { "data-event": event.number, class: about ? "aside" : event.holds ? null : "undone" },
     el("span", { class: "text" }, about || event.holds ? text : el("s", {}, text)),
-    el("span", { class: "quiet" }, `${event.who ? `${event.who}, ` : ""}${when(event.at)}`));
+    el("span", { class: "quiet" }, `${event.who ? `${event.who}, ` : ""}${when(event.at)}`),
+    event.moves.map(moved));
 }
 
-function missing(event) {
-  const times = event.tracks.filter((track) => track.time !== null).map((track) => clock(track.time));
-  const at = times.length ? ` at ${times.slice(0, 8).join(", ")}${times.length > 8 ? " and later" : ""}` : "";
-  return el("li", { "data-event": event.number },
-    el("span", { class: "text" }, sentence(event.text)),
-    el("span", { class: "quiet" }, `${count(event.tracks.length, "track")}${at}`));
+// Which tracks went from whom to whom.
+function moved(move) {
+  return el("div", { class: "move", "data-frames": true },
+    el("p", {}, el("b", {}, move.from), " → ", el("b", {}, move.to), " ", el("small", {}, count(move.n_tracks, "track"))),
+    el("div", { class: "faces" }, move.tracks.map((track) => faces([track], 1))));
+}
+
+function missing(track) {
+  const at = track.time === null ? "" : ` at ${clock(track.time)}`;
+  return el("li", { "data-anchor": track.number },
+    el("span", { class: "text" }, sentence(track.text)),
+    el("span", { class: "quiet" }, `track ${track.track}${at}${track.there.length ? ": another face is there now" : ""}`),
+    track.there.map((there) =>
+      el("div", { class: "move", "data-frames": true }, el("div", { class: "faces" }, faces([there], 3)),
+        el("button", { type: "button", "data-action": "found", onclick: () => found(track, there) }, "It is the same track"))));
+}
+
+function found(track, there) {
+  return act({ kind: "found", after: last, anchor: track.number, tracks: [there.id] }, "What was said holds for this track.");
 }
 
 export const history = {
@@ -35,6 +51,7 @@ export const history = {
   title: () => "History",
   load: () => get("/api/history"),
   draw(data) {
+    last = data.last;
     events.replaceChildren(...data.events.map(line));
     none.hidden = data.events.length > 0;
     lost.replaceChildren(...data.lost.map(missing));

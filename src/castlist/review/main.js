@@ -128,11 +128,24 @@ function scanOf(last) {
   return Math.floor(last / 1e6);
 }
 
+const SCANNED = "castlist-scanned";
+function again_scanned() {
+  sessionStorage.setItem(SCANNED, "yes");
+  location.reload();
+}
+
+// After a new scan is shown, say so, once.
+function tell_of_scan() {
+  if (!sessionStorage.getItem(SCANNED)) return;
+  sessionStorage.removeItem(SCANNED);
+  say("The video was scanned again, or videos were added or removed. This is the new cast.");
+}
+
 async function look() {
   if (document.hidden || dialogOpen() || acting() || running || !current) return;
   try {
     const { last } = await get("/api/last");
-    if (scanOf(last) !== scanOf(page.last)) location.reload(); // other tracks, other numbers
+    if (scanOf(last) !== scanOf(page.last)) again_scanned(); // other tracks
     else if (last !== page.last && !dialogOpen() && !acting()) await refresh();
     else back();
   } catch (error) {
@@ -184,4 +197,4 @@ window.history.scrollRestoration = "manual";
 addEventListener("hashchange", go);
 addEventListener("focus", look);
 document.addEventListener("visibilitychange", look);
-go().then(poll);
+go().then(tell_of_scan).then(poll);

@@ -2,7 +2,7 @@
 import { act, acting } from "./act.js";
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
-import { complain } from "./page.js";
+import { complain, settle } from "./page.js";
 import { count } from "./words.js";
 
 //: Faces of a strip.
@@ -10,8 +10,9 @@ const FACES = 6;
 let waiting = []; // questions, the first is shown
 let last = 0;
 let shown = ""; // which question is drawn
-let said = []; // of each of its others: SAME, OTHER, or INSTEAD of it who castlist thinks it is
+let said = []; // of each of its others: SAME, OTHER, SEVERAL, or INSTEAD: who castlist thinks it is
 const [SAME, OTHER, INSTEAD] = ["true", "false", "mixed"]; // as aria-checked has it
+const SEVERAL = "several"; // people are in it
 
 const body = el("div", { class: "question" });
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Questions" }, body);
@@ -50,6 +51,7 @@ function answers(question) {
     several ? button("done", "As ticked", "↵", asTicked, true) : null,
     button("yes", several ? "All of them" : "Same person", "Y", () => answer(() => SAME), !several),
     button("no", several ? "None of them" : "Different people", "N", () => answer(() => OTHER)),
+    button("mixed", "This one is mixed", "M", mixed),
     button("skip", "Skip", "S", skip),
     el("p", { class: "quiet settles" }, `The answer settles about ${settles}.`));
 }
@@ -73,14 +75,32 @@ function compare(question) {
 
 function tick(i) {
   if (i >= said.length || acting()) return;
-  const next = { [SAME]: waiting[0].others[i].instead ? INSTEAD : OTHER, [INSTEAD]: OTHER, [OTHER]: SAME };
+  const next = { [SAME]: waiting[0].others[i].instead ? INSTEAD : OTHER, [INSTEAD]: OTHER, [OTHER]: SAME, [SEVERAL]: SAME };
   said[i] = next[said[i]];
   showTicks();
 }
 
+// Several people are in the one that is asked about; or in the other that has the focus.
+function mixed() {
+  const question = waiting[0];
+  const focused = document.activeElement?.closest?.("button.candidate");
+  if (!question || acting()) return;
+  if (focused && body.contains(focused)) {
+    const i = Number(focused.dataset.candidate);
+    said[i] = said[i] === SEVERAL ? OTHER : SEVERAL;
+    showTicks();
+    return;
+  }
+  const { ids } = question.one;
+  const told = ids.length > 1 ? "It is mixed: it is asked about in parts." : "It is mixed: open its character to cut the track.";
+  act({ kind: "answer", after: last, tracks: ids, mixed: [ids] }, told);
+}
+
 function showTicks() {
   for (const one of body.querySelectorAll("button.candidate")) {
-    one.setAttribute("aria-checked", said[Number(one.dataset.candidate)]);
+    const of = said[Number(one.dataset.candidate)];
+    one.setAttribute("aria-checked", of === SEVERAL ? OTHER : of);
+    one.classList.toggle("several", of === SEVERAL);
   }
 }
 
@@ -98,6 +118,7 @@ function draw() {
   const had = document.activeElement?.closest?.(".question [data-action], .question [data-candidate]");
   const again = had && body.contains(had) ? had.dataset.action : null;
   shown = now;
+  settle(); // what was wrong with another answer is past
   if (!question) {
     body.replaceChildren(
       el("h2", {}, "No questions are left"),
@@ -127,10 +148,11 @@ function answer(what) {
   const question = waiting[0];
   if (!question) return;
   const yes = question.others.filter((_, i) => what(i) === SAME);
-  const no = question.others.filter((_, i) => what(i) !== SAME);
+  const several = question.others.filter((_, i) => what(i) === SEVERAL);
+  const no = question.others.filter((_, i) => ![SAME, SEVERAL].includes(what(i)));
   const tracks = (some) => some.map((other) => other.ids);
   const instead = no.map((other) => (what(question.others.indexOf(other)) === INSTEAD ? other.instead.ids : null));
-  const action = { kind: "answer", after: last, tracks: question.one.ids, same: tracks(yes), different: tracks(no), instead };
+  const action = { kind: "answer", after: last, tracks: question.one.ids, same: tracks(yes), different: tracks(no), instead, mixed: tracks(several) };
   act(action, `${yes.length} of ${question.others.length} are the same person.`);
 }
 
@@ -162,6 +184,7 @@ export const questions = {
     Enter: ["Enter", "the same person are those ticked", asTicked],
     y: ["Y", "all of them are the same person", () => answer(() => SAME)],
     n: ["N", "none of them is", () => answer(() => OTHER)],
+    m: ["M", "several people are in the one asked about, or in the other that has the focus", mixed],
     s: ["S", "skip", skip],
     ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `tick number ${i + 1}, or not; or who it is instead`, () => tick(i)]])),
   },

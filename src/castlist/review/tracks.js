@@ -15,6 +15,7 @@ export function trackCards(play) {
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
           el("span", { class: "time" }, time),
           el("span", { class: "fit", title: "How well it fits the others, up to 1" }),
+          el("span", { class: "mixed", title: "Several people are in it: cut it (K)" }),
           play
             ? el("button", {
                 type: "button", class: "play", tabindex: "-1", "data-action": "play",
@@ -25,6 +26,8 @@ export function trackCards(play) {
         track.video ? el("span", { class: "film", title: track.video }, track.video) : null);
     },
     (card, track) => {
+      card.querySelector(".mixed").textContent = track.mixed ? "mixed" : "";
+      card.classList.toggle("pinned", Boolean(track.pinned));
       card.querySelector(".fit").textContent = track.fit < 0.995 ? `fit ${track.fit.toFixed(2)}` : "";
     },
   );

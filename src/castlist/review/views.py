@@ -11,17 +11,18 @@ from castlist.cast.appearances import appearances
 from castlist.cast.cast import Character
 from castlist.cast.corrections import Corrections
 from castlist.cast.covers import fit as fit_of
-from castlist.cast.questions import Question, Strip, questions
+from castlist.cast.history import moves, sentence
+from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
-from castlist.cast.sentences import sentence
-from castlist.cast.waivers import told
+from castlist.cast.shared_frames import told
+from castlist.cast.state import Change
 from castlist.report.given_up import given_up_line
 from castlist.report.page import MERGE, title_of
 
 #: Ids of tracks that are not to be compared now.
 Skipped = list[tuple[list[str], list[str]]]
-#: Faces of a character on the page of all.
-_FACES = 5
+#: Faces of a character on the page of all, and tracks that are shown of those that moved.
+_FACES, _MOVED = 5, 6
 
 
 def cast_view(corrections: Corrections) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
         "tracks": len(corrections.tracks),
         "not_faces": np.flatnonzero(state.not_face).size,
         "lost": len(corrections.lost),
-        "undo": sentence(corrections, corrections.live[-1]) if corrections.live else None,
+        "undo": sentence(corrections, corrections.undoable) if corrections.undoable else None,
         "redo": sentence(corrections, corrections.undone[0]) if corrections.undone else None,
         "characters": [_card(corrections, one) for one in cast.characters],
     }
@@ -44,15 +45,17 @@ def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
     """One character: all of its tracks, those that fit it worst first."""
     one = corrections.character(number)
     fit = fit_of(corrections.points[one.tracks])
+    mixed = mixed_tracks(corrections.state)
     order = np.argsort(fit, kind="stable")
     return {
         "last": corrections.version,
         **_card(corrections, one),
         "all": [
-            {**_track(corrections, row), "fit": round(float(f), 3)}
+            {**_track(corrections, row), "fit": round(float(f), 3),
+             "pinned": bool(corrections.state.pin[row]), "mixed": row in mixed}
             for row, f in zip(one.tracks[order].tolist(), fit[order].tolist(), strict=True)
         ],
-    }
+    }  # fmt: skip
 
 
 def not_faces_view(corrections: Corrections) -> dict[str, Any]:
@@ -90,21 +93,42 @@ def questions_view(corrections: Corrections, skipped: Skipped, most: int) -> dic
 
 
 def history_view(corrections: Corrections) -> dict[str, Any]:
-    """Everything that was said, the latest first, and what could not be found again."""
+    """Every event, the latest first, whom it moved, and what was not found again."""
+    moved = moves(corrections)
     return {
         "last": corrections.version,
         "events": [
             {"number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
-             "text": sentence(corrections, event), "holds": holds}
+             "text": sentence(corrections, event), "holds": holds,
+             "moves": [_move(corrections, one) for one in moved.get(event.number, ())]}
             for event, holds in reversed(corrections.history)
         ],
         "lost": [
-            {"number": event.number, "text": sentence(corrections, event),
-             "tracks": [{"video": a.video, "track": a.track,
-                         "time": a.faces[0][0] if a.faces else None} for a in anchors]}
-            for event, anchors in corrections.lost
+            {"number": one.number, "text": sentence(corrections, one.event),
+             "video": one.anchor.video, "track": one.anchor.track,
+             "time": one.anchor.faces[0][0] if one.anchor.faces else None,
+             "there": [_track(corrections, row) for row in one.there.tolist()]}
+            for one in corrections.lost
         ],
     }  # fmt: skip
+
+
+def _move(corrections: Corrections, change: Change) -> dict[str, Any]:
+    """Show tracks that went from one character to another, some of them with their pictures."""
+    return {
+        "from": _title(corrections, change.before),
+        "to": _title(corrections, change.after),
+        "n_tracks": len(change.tracks),
+        "tracks": [_track(corrections, row) for row in change.tracks[:_MOVED].tolist()],
+    }
+
+
+def _title(corrections: Corrections, number: int) -> str:
+    """Return what a character is called, also one that has no tracks any more."""
+    if number < 0:
+        return "not a face"
+    named = corrections.state.names.get(number)
+    return f"{named} ({number})" if named else f"Character {number}"
 
 
 def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> dict[str, Any]:
@@ -119,7 +143,7 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
                 "from": titles.get(change.before, f"Character {change.before}"),
                 "to": proposal.names.get(change.after)
                 or titles.get(change.after, f"a new character ({change.after})"),
-                "tracks": [_track(corrections, row) for row in change.tracks[:6].tolist()],
+                "tracks": [_track(corrections, row) for row in change.tracks[:_MOVED].tolist()],
                 "n_tracks": len(change.tracks),
             }
             for change in proposal.changes

@@ -16,18 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from castlist._version import __version__
-from castlist.cast.folder import RUN
+from castlist.cast.checks import RUN
 from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
 from castlist.scanning.settings import ScanSettings
 from castlist.video.describe import describer_file
+from castlist.video.fingerprint import Fingerprint, difference_from, fingerprint
 from castlist.video.frames import Video
 from castlist.video.weights import DEFAULTS
 
 #: Raised when watching gives other tracks than before: old tracks are then made again.
 _WATCHING = 3
+
+
+@dataclass(frozen=True)
+class Other:
+    """A video that is not the one to be scanned: what it was called, and how this one differs."""
+
+    name: str
+    difference: str
 
 
 @dataclass
@@ -42,23 +51,27 @@ class RunNotes:
         A fingerprint a stage, of all that matters for it, in the order of stages.
     value : dict
         What is in ``run.json``.
+    other : Other or None
+        The video of the cast that is in the folder, if that is another one.
+    set_aside : Path or None
+        Where the corrections of that cast went, once they did.
     """
 
     folder: Path
     prints: dict[str, str]
     value: dict[str, Any]
+    other: Other | None = None
+    set_aside: Path | None = None
     _place: tuple[int, int] = (0, 0)  # which folder it is, whatever is there by now
 
     @classmethod
     def open(cls, folder: Path, video: Video, settings: ScanSettings) -> RunNotes:
         """Begin a run, or take up what is there."""
-        stat = video.path.stat()
-        seen = {
-            "name": printable(video.path.name),
-            "bytes": stat.st_size,
-            "changed": stat.st_mtime_ns,
-        }
-        watching = [_WATCHING, seen, asdict(settings.watching), DEFAULTS[0]]
+        before = read_note(folder / RUN)
+        seen, now, other = _identified(video, before.get("video"))
+        if other is not None:
+            before = {}
+        watching = [_WATCHING, now.to_json(), asdict(settings.watching), DEFAULTS[0]]
         if settings.tracks is not None:
             watching.append(_content(settings.tracks))
         weights = _content(describer_file(settings.describer))
@@ -67,17 +80,16 @@ class RunNotes:
         model = _content(settings.model) if settings.model else shipped_print()
         prints["group"] = _print(prints["watch"], bounds, model, settings.finetune, __version__)
         prints["report"] = _print(prints["group"])
-        before = read_note(folder / RUN)
         value = {
             "castlist": __version__,
             "video": {
                 **seen, "path": _way(folder, video.path), "duration": video.duration,
-                "size": list(video.size), "rate": video.rate,
+                "size": list(video.size), "rate": video.rate, "fingerprint": now.to_json(),
             },
             "settings": {
                 **asdict(settings), "describer": printable(settings.describer),
                 "model": _model(settings.model), "model_print": settings.model and model,
-                "tracks": None if settings.tracks is None else printable(settings.tracks.name),
+                "tracks": settings.tracks and printable(os.path.abspath(settings.tracks)),
             },
             "versions": {
                 "python": platform.python_version(),
@@ -89,7 +101,7 @@ class RunNotes:
             "stages": _notes(before, "stages"),
             "counts": _notes(before, "counts"),
         }  # fmt: skip
-        return cls(folder, prints, value, _place(folder))
+        return cls(folder, prints, value, other, _place=_place(folder))
 
     def done(self, stage: str, *files: str) -> bool:
         """Say whether a stage was finished before, with the settings of now."""
@@ -121,6 +133,21 @@ class RunNotes:
             raise CastlistError(f"{self.folder} was removed meanwhile; scan again")
         with replacing(self.folder / RUN) as partial:
             partial.write_text(json.dumps(self.value, indent=1, ensure_ascii=False), "utf-8")
+
+
+def _identified(video: Video, noted: Any) -> tuple[dict[str, Any], Fingerprint, Other | None]:
+    """Say which file and which video it is, and whose cast is there if it is another's."""
+    stat = video.path.stat()
+    seen = {
+        "name": printable(video.path.name), "bytes": stat.st_size, "changed": stat.st_mtime_ns,
+    }  # fmt: skip
+    noted = noted if isinstance(noted, dict) else {}
+    known = Fingerprint.from_json(noted.get("fingerprint"))
+    if known is not None and all(noted.get(key) == value for key, value in seen.items()):
+        return seen, known, None  # the very file
+    now = fingerprint(video)
+    differs = "" if known is None else difference_from(video, now, known)
+    return seen, now, Other(str(noted.get("name", "")), differs) if differs else None
 
 
 def _notes(before: dict[str, Any], what: str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ folder; the folder's lock keeps the lost one from writing any longer.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ _NETWORKS = Networks()
 
 def scan_on_ray(
     entries: Sequence[Entry], settings: ScanSettings, *,
-    address: str | None = None, progress: Progress = silent,
+    address: str | None = None, replace: bool = False, progress: Progress = silent,
 ) -> list[Outcome]:  # fmt: skip
     """Scan videos on a Ray cluster, as :func:`castlist.scanning.catalogue.scan_all` does here.
 
@@ -42,6 +42,8 @@ def scan_on_ray(
         How.
     address : str, optional
         The cluster, as :func:`castlist.machines.cluster` takes it.
+    replace : bool
+        Whether casts of other videos may be replaced, as :func:`castlist.scanning.scan.scan` does.
     progress : callable
         Told how many videos are done.
 
@@ -51,11 +53,11 @@ def scan_on_ray(
         In the order of the videos.
     """
     if settings.model is not None:
-        settings = replace(settings, model=settings.model.absolute())
+        settings = dataclasses.replace(settings, model=settings.model.absolute())
     outcomes: dict[Entry, Outcome] = {}
     progress("videos", 0, len(entries))
     with cluster(address) as ray:
-        for outcome in _scanned(ray, entries, settings):
+        for outcome in _scanned(ray, entries, settings, replace):
             outcomes[outcome.entry] = outcome
             progress("videos", len(outcomes), len(entries))
     for message in sorted({said for outcome in outcomes.values() for said in outcome.warned}):
@@ -63,7 +65,9 @@ def scan_on_ray(
     return [outcomes[entry] for entry in entries]
 
 
-def _scanned(ray: Any, entries: Sequence[Entry], settings: ScanSettings) -> Iterator[Outcome]:
+def _scanned(
+    ray: Any, entries: Sequence[Entry], settings: ScanSettings, replace: bool
+) -> Iterator[Outcome]:
     """Scan videos, only a few ahead of those that are done; yield each when it is."""
     gpus = 1 if settings.device == "cuda" else 0
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_scan_entry)
@@ -72,20 +76,20 @@ def _scanned(ray: Any, entries: Sequence[Entry], settings: ScanSettings) -> Iter
     while True:
         while len(running) < _AHEAD * n_workers(ray) and (entry := next(rest, None)):
             there = Entry(Path(os.path.abspath(entry.video)), Path(os.path.abspath(entry.folder)))
-            running[task.remote(there, settings)] = entry
+            running[task.remote(there, settings, replace)] = entry
         if not running:
             return
         for reference in ray.wait(list(running), num_returns=1)[0]:
             entry = running.pop(reference)
             try:
-                yield replace(ray.get(reference), entry=entry)
+                yield dataclasses.replace(ray.get(reference), entry=entry)
             except ray.exceptions.RayError as error:  # its workers died, one after another
                 yield failure(entry, error)
 
 
-def _scan_entry(entry: Entry, settings: ScanSettings) -> Outcome:
+def _scan_entry(entry: Entry, settings: ScanSettings, replace: bool) -> Outcome:
     """Do one video in a worker."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LicenceWarning)
-        outcome = scan_entry(entry, settings, _NETWORKS, patience=_PATIENCE)
-    return replace(outcome, warned=tuple(str(warning.message) for warning in caught))
+        outcome = scan_entry(entry, settings, _NETWORKS, replace=replace, patience=_PATIENCE)
+    return dataclasses.replace(outcome, warned=tuple(str(warning.message) for warning in caught))

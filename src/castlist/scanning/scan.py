@@ -5,18 +5,31 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from castlist.cast.cast import Cast, make_cast, save_cast
+from castlist.cast.cast import Cast, digest, make_cast, save_cast
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS, digest, write_points
-from castlist.cast.read import read_scanned
-from castlist.cast.waivers import told
+from castlist.cast.database import set_aside
+from castlist.cast.folder import (
+    CAST,
+    CORRECTIONS,
+    FACES,
+    POINTS,
+    REPORT,
+    TRACKS,
+    read_scanned,
+    write_points,
+)
+from castlist.cast.rescan import next_id, regroup, was_scanned
+from castlist.cast.shared_frames import not_waived, told
+from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.files import printable, replacing
@@ -48,6 +61,10 @@ PARTS = "parts"
 _SECONDS_A_PART = 5.0
 
 
+class OtherVideo(InputError):
+    """The folder holds the cast of another video."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A finished scan.
@@ -60,11 +77,14 @@ class Scan:
         Who is in the video, with what was corrected.
     run : dict
         Settings, versions, timings and counts, as in ``run.json``.
+    set_aside : Path or None
+        Where the corrections of another video's cast are now, if this one took its place.
     """
 
     folder: Path
     cast: Cast
     run: dict[str, Any]
+    set_aside: Path | None = None
 
     @property
     def report(self) -> Path:
@@ -77,6 +97,7 @@ def scan(
     folder: str | Path | None = None,
     settings: ScanSettings | None = None,
     *,
+    replace: bool = False,
     networks: Networks | None = None,
     patience: float = 0.0,
     progress: Progress = silent,
@@ -91,6 +112,9 @@ def scan(
         Where to put the result; ``<video>.cast`` beside the video if not given. A scan that was
         cut off goes on from there, and what is done is done again only if a setting that matters
         for it changed.
+    replace : bool
+        Whether the cast of another video in that folder may be replaced. What people said of it is
+        moved to a dated file in the folder, and is not applied to this video.
     settings : ScanSettings, optional
         How.
     networks : Networks, optional
@@ -99,6 +123,11 @@ def scan(
         Seconds to wait for who else is at work on the folder.
     progress : callable
         Told how far it is.
+
+    Raises
+    ------
+    OtherVideo
+        The folder holds the cast of another video, by its content and not by its name.
     """
     path, settings = Path(video), settings or ScanSettings()
     if not path.is_file():
@@ -115,31 +144,67 @@ def scan(
             held.enter_context(locked(folder, patience))
             check_for_scan(folder)  # while nobody changes it
             notes = RunNotes.open(folder, opened, settings)
-            tracks = _watched(notes, settings, opened, model, networks or Networks(), progress)
+            if notes.other is not None and not replace:
+                raise OtherVideo(
+                    f"{folder} holds the cast of another video, {notes.other.name}: {path} is not "
+                    f"that one, as {notes.other.difference}; scan it into another folder, or "
+                    "replace that cast"
+                )
+            how = (model, networks or Networks(), progress)
+            tracks, publish = _watched(notes, settings, opened, *how)
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
-        _group(notes, settings, tracks, model, progress)
+        _group(notes, settings, tracks, model, publish, progress)
         with closing(Corrections(folder)) as corrections:
             notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
-            return Scan(folder, corrections.cast, notes.value)
+            return Scan(folder, corrections.cast, notes.value, notes.set_aside)
 
 
-def cast_folder(video: Path, out: Path | None = None) -> Path:
-    """Return where the cast of a video goes: beside it, or into a folder."""
-    return (video.parent if out is None else out) / f"{video.stem}{SUFFIX}"
+def cast_folder(video: Path, out: Path | None = None, alone: bool = True) -> Path:
+    """Return where the cast of a video goes: beside it, or into a folder.
+
+    Parameters
+    ----------
+    video : Path
+        The video.
+    out : Path, optional
+        The folder that the cast's own folder goes into.
+    alone : bool
+        Whether no other video goes there that is called the same but for its suffix.
+    """
+    place = video.parent if out is None else out
+    short, whole = place / f"{video.stem}{SUFFIX}", place / f"{video.name}{SUFFIX}"
+    if _video_noted(whole) == printable(video.name):
+        return whole
+    return short if alone or _video_noted(short) == printable(video.name) else whole
+
+
+def _video_noted(folder: Path) -> str:
+    """Return what the video of a cast was called when it was scanned."""
+    video = read_note(folder / RUN).get("video")
+    return str(video.get("name", "")) if isinstance(video, dict) else ""
 
 
 def _watched(
     notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, networks: Networks,
     progress: Progress,
-) -> TrackSet:  # fmt: skip
-    """Find and describe the tracks of the video."""
+) -> tuple[TrackSet, Callable[[], None] | None]:  # fmt: skip
+    """Find and describe the tracks of the video.
+
+    Returns
+    -------
+    tracks : TrackSet
+        The tracks.
+    publish : callable or None
+        Puts them in the place of an earlier scan's, which is as it was until then; None if they
+        are there already.
+    """
     path = notes.folder / TRACKS
     if notes.done("watch", TRACKS):
         with suppress(InputError):  # damaged since: made again
             tracks = read_tracks(path)
             Parts(notes.folder / PARTS).clear()  # killed before it did
-            return tracks
+            return tracks, None
     describer = networks.describer(settings.describer, settings.device, progress)
     if model.describer not in ("", describer.name):  # now, and not after an hour of watching
         raise InputError(
@@ -148,23 +213,33 @@ def _watched(
     given = None if settings.tracks is None else GivenBoxes(read_given(settings.tracks), video)
     began, parts = time.perf_counter(), _parts(notes)
     resumed = parts.end
+    if not (notes.folder / RUN).is_file():
+        notes.write()  # says whose the folder is, should this be cut off
     if parts.place is not None:
         detector = networks.detector(progress)
         _watch_into(parts, video, detector, describer, settings.watching, given, progress)
     tracks = parts.join(printable(video.path.name), describer.name)
-    with notes.stage("watch", began) as note:  # up to here, an earlier scan is as it was
-        write_tracks(path, tracks)
-        parts.publish(notes.folder / FACES)
-        note |= {"resumed_at": resumed, "end": parts.end}
-        notes.value["counts"] |= {
-            "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
-            "faces": tracks.n_faces, "shots": parts.shots,
-            "smallest_face": smallest_face(video.size, settings.watching),
-        }  # fmt: skip
-        if given is not None:
-            notes.value["counts"]["given_tracks"] = len(given)
-    parts.clear()
-    return tracks
+    watched = time.perf_counter() - began
+    counts = {
+        "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
+        "faces": tracks.n_faces, "shots": parts.shots,
+        "smallest_face": smallest_face(video.size, settings.watching),
+    }  # fmt: skip
+    if given is not None:
+        counts["given_tracks"] = len(given)
+
+    def publish() -> None:
+        if notes.other is not None:  # before it is noted that this is another video
+            notes.set_aside = set_aside(notes.folder / CORRECTIONS)
+        with notes.stage("watch", time.perf_counter() - watched) as note:
+            write_tracks(path, tracks)
+            parts.publish(notes.folder / FACES)
+            note |= {"resumed_at": resumed, "end": parts.end}
+            notes.value["counts"] |= counts
+        parts.clear()
+
+    notes.value["stages"]["watch"] = {"end": parts.end}
+    return tracks, publish
 
 
 def _watch_into(
@@ -205,40 +280,54 @@ def _parts(notes: RunNotes) -> Parts:
 
 
 def _group(
-    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel, progress: Progress
-) -> None:
-    """Group the tracks into characters."""
-    if notes.done("group", CAST, POINTS):
+    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel,
+    publish: Callable[[], None] | None, progress: Progress,
+) -> None:  # fmt: skip
+    """Group the tracks into characters, and put all in the place of an earlier scan."""
+    if publish is None and notes.done("group", CAST, POINTS):
         with suppress(InputError):  # damaged since: made again
             read_scanned(notes.folder)
             return
     # Before what an earlier scan made of them is forgotten.
     check_number(tracks, settings.characters, settings.min_characters)
-    with notes.stage("group"):
-        duration = notes.value["video"]["duration"]
-        if len(tracks):
-            if settings.finetune:
-                model = finetune(model, tracks, progress=progress)
-            made = cluster_tracks(
+    began = time.perf_counter()
+    again = notes.other is None and was_scanned(notes.folder)
+    duration = notes.value["video"]["duration"]
+    about: dict[str, Any] = {}
+    cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
+    if len(tracks):
+        if settings.finetune:
+            model = finetune(model, tracks, progress=progress)
+        points = embed_tracks(tracks, model)
+        if again:
+            made = regroup(
+                notes.folder, tracks, points, model.threshold, asdict(settings), progress=progress
+            )
+            labels, state, about["next"] = made.labels, State.of(made.labels), made.next_id
+        else:
+            state = None
+            labels = cluster_tracks(
                 tracks, model, n_clusters=settings.characters,
                 at_least=settings.min_characters, at_most=settings.max_characters,
                 progress=progress,
-            )  # fmt: skip
-            points = embed_tracks(tracks, model)
-            cast = make_cast(tracks, made.labels, tracks.mean_features(), duration)
-        else:
-            cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
+            ).labels  # fmt: skip
+        cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)
+    elif again:
+        about["next"] = next_id(notes.folder)
+    if publish is not None:  # the earlier scan is whole until here
+        publish()
+    with notes.stage("group", began):
         write_points(notes.folder, points)
-        # The last of the three: it says which tracks and points are its own.
-        about = {"threshold": model.threshold, "points": digest(points.tobytes())}
+        # The last of all: it says which tracks and points are its own.
+        about |= {"threshold": model.threshold, "points": digest(points.tobytes())}
         save_cast(cast, notes.folder / CAST, about)
         notes.value["counts"]["characters"] = len(cast.characters)
 
 
 def _given_up(corrections: Corrections) -> dict[str, Any]:
     """Say which tracks share a frame, and were put together for the number of characters."""
-    pairs = corrections.overlaps
-    one, other = corrections.scanned.labels[pairs].T
+    pairs = not_waived(corrections.overlaps, corrections.state.waived)
+    one, other = corrections.state.owner[pairs].T
     return told(corrections.tracks, pairs[one == other])
 
 

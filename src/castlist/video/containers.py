@@ -30,6 +30,7 @@ _FORMATS = (
     "wav w64 mp3 flac aac ac3 eac3 aiff au caf amr ape wv"
 )
 _LIMITS = {"max_pixels": str(MOST_PIXELS)}  # FFmpeg refuses more before it makes room
+_STILL = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
 _ONE_FILE = {
     "format_whitelist": _FORMATS.replace(" ", ","),
     "protocol_whitelist": "file",
@@ -52,19 +53,42 @@ def open_container(path: Path) -> tuple[Any, Any]:
         raise InputError(
             f"{path}: cannot be read as a video ({reason(error)}); is it whole, and a video?"
         ) from error
-    cover = av.stream.Disposition.attached_pic
-    streams = [s for s in container.streams.video if not s.disposition & cover]
+    streams = [s for s in container.streams.video if not s.disposition & _STILL]
     if not streams:
         what = "sound only" if container.streams.audio else "no picture"
         container.close()
         raise InputError(f"{path}: there is {what} in it, and faces need a picture")
-    stream: Any = streams[0]
+    stream: Any = max(streams, key=_quality)
+    if container.format.name == "webp_pipe" and _is_animated(path):
+        container.close()
+        raise InputError(
+            f"{path}: an animated WebP, and castlist reads only WebP of one picture; convert it "
+            "to MP4, GIF or APNG"
+        )
     if stream.codec_context is None:
         container.close()
         raise InputError(f"{path}: its pictures are in a format that cannot be decoded here")
     stream.thread_type = "AUTO"
     stream.codec_context.options = dict(_LIMITS)
     return container, stream
+
+
+def _quality(stream: Any) -> tuple[bool, bool, int, bool]:
+    """Rank the video streams of a file: decodable, moving, large, and the file's own choice.
+
+    Of equal streams, ``max`` takes the first.
+    """
+    context = stream.codec_context
+    pixels = context.width * context.height if context is not None else 0
+    chosen = bool(stream.disposition & av.stream.Disposition.default)
+    return context is not None, stream.frames != 1, pixels, chosen
+
+
+def _is_animated(path: Path) -> bool:
+    """Say whether a WebP file holds several pictures, by the flags of its header."""
+    with path.open("rb") as file:
+        head = file.read(21)
+    return head[12:16] == b"VP8X" and bool(head[20:] and head[20] & 2)
 
 
 def reason(error: Exception) -> str:

@@ -24,6 +24,7 @@ _LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our
 _MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
 _UNSPECIFIED = 2  # of colour spaces, as in H.273
 _LONGEST_SHOWN = 86_400.0  # seconds of one picture; a header that says more is damaged
+_SAY_WHEN_IT_ENDS = frozenset(("matroska", "nut", "asf"))  # formats: not how long it lasts
 _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
 
 
@@ -129,6 +130,32 @@ class Video:
                 yield Frame(number, time, self._shown(picture), picture, self)
                 number += 1
 
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are, as the file says; 0 if it does not."""
+        return max(0, int(self._stream.frames))
+
+    def key_frame(self, time: float) -> Frame | None:
+        """Return the last frame before a time that can be decoded by itself.
+
+        None if the file cannot be searched, or tells no times.
+        """
+        try:
+            self._seek(time)
+        except (FFmpegError, OSError):
+            return None
+        picture = next(self._pictures(), None)
+        if picture is None or picture.time is None:
+            return None
+        first = float((self._stream.start_time or 0) * self._stream.time_base)
+        return Frame(0, picture.time - first, self._shown(picture), picture, self)
+
+    def _seek(self, time: float) -> None:
+        """Go to the last key frame before a time."""
+        first = self._stream.start_time or 0
+        target = first + int(time / self._stream.time_base)
+        self._container.seek(target, stream=self._stream)
+
     def _shown(self, picture: av.VideoFrame) -> float:
         """Return how many seconds a picture is shown."""
         said = float(picture.duration * (picture.time_base or 0))
@@ -139,9 +166,7 @@ class Video:
         before = _BEFORE
         while start > before:
             try:
-                first = self._stream.start_time or 0
-                target = first + int((start - before) / self._stream.time_base)
-                self._container.seek(target, stream=self._stream)
+                self._seek(start - before)
             except (FFmpegError, OSError):  # raw streams cannot be seeked in
                 break
             timed = self._timed()
@@ -292,10 +317,18 @@ def _look_at_first_picture(video: Video) -> None:
     if video.turns % 2:
         shown.reverse()
     video.size = (shown[0], shown[1])
-    duration = stream.duration * stream.time_base if stream.duration else 0
-    video.duration = max(0.0, float(duration or (container.duration or 0) / av.time_base))
+    video.duration = _duration(container, stream)
     rate = float(stream.average_rate or stream.guessed_rate or 25)
     video.rate = rate if 0 < rate < 1000 else 25.0
+
+
+def _duration(container: Any, stream: Any) -> float:
+    """Return how many seconds a video lasts, as the file says; 0 if it does not."""
+    said = stream.duration * stream.time_base if stream.duration else 0
+    duration = float(said or (container.duration or 0) / av.time_base)
+    if _SAY_WHEN_IT_ENDS.intersection(container.format.name.split(",")):
+        duration -= max(0.0, float((stream.start_time or 0) * stream.time_base))
+    return max(0.0, duration)
 
 
 def _weaver(picture: av.VideoFrame, time_base: Fraction) -> Any:

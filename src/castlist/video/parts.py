@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from castlist.errors import CastlistError
 from castlist.features import Features
 from castlist.io.files import replacing
+from castlist.io.pictures import Cover, write_covers
 from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
 from castlist.video.looks import Place
-from castlist.video.pictures import Cover, write_covers, write_pictures
+from castlist.video.pictures import write_pictures
 from castlist.video.setups import number_setups
 from castlist.video.shots import SIGNATURE_LENGTH
 from castlist.video.watch import DescribedTrack, WatchedShot
@@ -133,8 +134,10 @@ class Parts:
             left.unlink()
         covers = [_covers(self._read(number)) for number in range(self._count)]
         write_covers(self.faces, {track: one for some in covers for track, one in some.items()})
-        if faces.exists():
-            shutil.rmtree(faces)
+        before = self.folder / "before"
+        shutil.rmtree(before, ignore_errors=True)
+        if faces.exists():  # a page that shows them sees at once that they are gone, all of them
+            faces.rename(before)
         self.faces.rename(faces)
 
     def clear(self) -> None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.io.pictures import PICTURES, Cover
 from castlist.video.align import picture, quality
 from castlist.video.cover import presentable
 from castlist.video.describe import Describer
@@ -26,7 +27,7 @@ from castlist.video.follow import (
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
 from castlist.video.looks import Look, Place, sampled
-from castlist.video.pictures import PICTURES, Cover, Picture, as_jpeg, frame_view, share_of
+from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of
 from castlist.video.settings import WatchSettings
 from castlist.video.shots import Signature
 

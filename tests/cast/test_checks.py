@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from castlist import InputError, read_tracks, write_tracks
+from castlist.cast.checks import amount, are_points, check_run, number_of
 from castlist.cast.corrections import Corrections
-from castlist.cast.join import join
-from castlist.cast.noted import amount, are_points, check_run, number_of
-from castlist.cast.sentences import sentence
+from castlist.cast.events import Reversed
+from castlist.cast.history import sentence
+from castlist.cast.series import join
 from tests.cast.folders import made_video, write_folder
-from tests.cast.test_join import episode
+from tests.cast.test_series import episode
 
 RUN = {
     "settings": {"watching": {"sample_rate": 5}},
@@ -31,7 +32,6 @@ def test_what_castlist_notes_is_believed():
     "change",
     [
         {"settings": 5}, {"video": 5}, {"videos": {}}, {"videos": [5]},
-        {"made": 5}, {"made": [{}]}, {"taken": [0]}, {"first": "1"}, {"first": 10**30},
         {"video": {"duration": float("nan")}}, {"video": {"duration": 1e400}},
         {"video": {"duration": "60"}}, {"video": {"rate": "abc"}}, {"video": {"rate": True}},
         {"video": {"size": [1]}}, {"video": {"size": 7}}, {"video": {"size": [1, float("inf")]}},
@@ -56,7 +56,8 @@ def test_numbers_by_hand():
 @pytest.mark.parametrize(
     ("file", "change"),
     [
-        ("run.json", {"made": [{}]}), ("cast.json", {"threshold": float("inf")}),
+        ("run.json", {"settings": 5}), ("cast.json", {"next": 0}),
+        ("cast.json", {"threshold": float("inf")}),
         ("cast.json", {"duration": 1e300}), ("cast.json", {"threshold": None}),
     ],
 )  # fmt: skip
@@ -79,7 +80,7 @@ def test_embeddings_beyond_all_squares():
 def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
     cast = Corrections(write_folder(tmp_path / "x.cast", made_video()))
     for number in range(1, 2000):  # each undoes the one before it: castlist never says so
-        cast.log.append("undo", {"event": max(1, number - 1)}, number - 1)
+        cast.log.append("undo", Reversed(event=max(1, number - 1)), number - 1)
     cast.refresh()
     assert sentence(cast, cast.history[-1][0]) == "undid: event 1998"
     cast.close()

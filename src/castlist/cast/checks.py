@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.folder import RUN
+from castlist.cast.events import MOST_IDS
+from castlist.errors import InputError
 
+RUN = "run.json"
+#: Of cast.json and run.json; raised when a castlist of before could not read them.
+FORMAT = 2
 _MOST = 2**40  # seconds, or pixels: no video has so many
-_MOST_CHARACTERS = 2**31
 _FARTHEST = 1e9  # embeddings are of length 1, or nearly so
+
+
+def check_format(path: Path, found: Any) -> None:
+    """Refuse a file of another format, and say what to do if it is a newer one."""
+    if found == FORMAT:
+        return
+    newer = type(found) is int and found > FORMAT
+    what = "it was written by a newer castlist: use that one, or a later one"
+    raise InputError(
+        f"{path}: of format {str(found)[:20]}, and this castlist reads format {FORMAT}; "
+        f"{what if newer else 'scan again'}"
+    )
 
 
 def check_run(run: Any) -> dict[str, Any]:
@@ -23,13 +39,6 @@ def check_run(run: Any) -> dict[str, Any]:
         raise ValueError(f"{RUN} without videos")
     for film in films:
         _check_film(film)
-    for key in ("made", "taken"):
-        if not isinstance(run.get(key, []), list):
-            raise ValueError(f"{RUN} with a strange {key!r}")
-        for value in run.get(key, []):
-            number_of(value)
-    if run.get("first") is not None:
-        number_of(run["first"])
     return run
 
 
@@ -42,7 +51,7 @@ def amount(value: Any) -> float:
 
 def number_of(value: Any) -> int:
     """Return the number of a character; else a ValueError."""
-    if type(value) is not int or not 0 < value < _MOST_CHARACTERS:
+    if type(value) is not int or not 0 < value < MOST_IDS:
         raise ValueError(f"{str(value)[:20]!r} is no number of a character")
     return value
 

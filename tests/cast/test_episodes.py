@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from castlist import InputError
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import EPISODES, FACES, RUN
-from castlist.cast.join import add, join
-from castlist.cast.joined import write_episode
-from tests.cast.test_join import episode
+from castlist.cast.episodes import write_episode
+from castlist.cast.folder import EPISODES, FACES
+from castlist.cast.series import add, join
+from tests.cast.test_series import episode
 
 
 def test_pictures_of_an_add_that_was_killed_are_not_those_of_the_next(tmp_path):

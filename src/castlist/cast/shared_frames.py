@@ -35,8 +35,8 @@ class SharedFrame(InputError):
         )
         super().__init__(
             f"{first}at {seconds:.1f} s: "
-            "two faces at once are two people. If it is a mirror, a split screen or a photograph, "
-            "waive that (--waive)"
+            "two faces at once are two people, unless you waive that: for a mirror, a split screen "
+            "or a photograph"
         )
 
 

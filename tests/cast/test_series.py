@@ -1,23 +1,23 @@
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import castlist.cast.join
-from castlist import InputError, TrackSet
+import castlist.cast.series
+from castlist import CastlistError, InputError, TrackSet
 from castlist.cast.balls import Balls
+from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import EPISODES, FACES, RUN
-from castlist.cast.join import add, balls_of, join
-from castlist.cast.joined import BALLS
+from castlist.cast.episodes import BALLS
+from castlist.cast.folder import EPISODES, FACES, TRACKS, read_scanned
 from castlist.cast.questions import questions
-from castlist.cast.read import read_scanned
 from castlist.cast.recluster import accept, propose
+from castlist.cast.series import AlreadyThere, add, balls_of, join, remove
 from castlist.io.lock import locked
 from tests.cast.folders import made_video, write_folder
 
@@ -86,10 +86,13 @@ def test_what_was_corrected_is_carried_over(three, tmp_path):
     assert "e1:0001" in cast.tracks.ids[cast.character("Anna").tracks].tolist()
     assert cast.state.not_face[cast.rows(["e1:0002"])].all()
     assert cast.tracks.video[cast.character("Anna").tracks].max() == 2  # of all three videos
-    said = {(event.kind, event.who) for event, _ in cast.history}
-    assert said == {
-        ("name", "ann"), ("name", "bob"), ("not_face", "ann"), ("background", "bob"),
-    }  # fmt: skip
+    assert [event.kind for event, _ in cast.history] == ["join"]
+    with pytest.raises(InputError, match="nothing to undo"):
+        cast.undo()
+    # What was pinned in a video is pinned in the joined cast, and nothing else is.
+    pinned = {str(name) for name in cast.tracks.ids[cast.state.pin > 0]}
+    here = {f"e1:{name}" for name in one.tracks.ids[one.state.pin > 0].tolist()}
+    assert pinned == here | {f"e2:{name}" for name in two.tracks.ids[two.state.pin > 0].tolist()}
     assert cast.character("Bo").background
     assert not cast.character("Anna").background
     cast.name("Anna", "Hanna")
@@ -192,7 +195,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "step", ["write_episode", "write_labels", "carry_over", "write_about", "Balls.with_more"]
+    "step", ["write_episode", "write_labels", "inherited_words", "write_about", "Balls.with_more"]
 )
 @pytest.mark.parametrize("done", [False, True])
 def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step, done):
@@ -210,7 +213,7 @@ def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step
     new.close()
     shutil.copytree(season, tmp_path / "undisturbed.cast")
     add(tmp_path / "undisturbed.cast", three[2])
-    owner = castlist.cast.join if "." not in step else Balls
+    owner = castlist.cast.series if "." not in step else Balls
     name = step.rpartition(".")[2]
     real = getattr(owner, name)
 
@@ -237,34 +240,6 @@ def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step
     assert found.numbers.tolist() == right.numbers.tolist()
     assert found.names.tolist() == right.names.tolist()
     assert found.sums == pytest.approx(right.sums)
-
-
-def test_killed_while_old_numbers_are_removed(three, tmp_path, monkeypatch):
-    season = tmp_path / "season.cast"
-    join(three[:2], season)
-    cast = Corrections(season)
-    cast.merge([1, 2], waive=True)
-    accept(cast, propose(cast))
-    cast.close()
-    shutil.copytree(season, tmp_path / "undisturbed.cast")
-    add(tmp_path / "undisturbed.cast", three[2])
-    real = Path.unlink
-
-    def dies(path, missing_ok=False):
-        if path.name.startswith("characters"):
-            raise Killed
-        real(path, missing_ok)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", dies)
-        with pytest.raises(Killed):
-            add(season, three[2])
-    add(season, three[2])
-    found, right = (
-        {str(path.relative_to(folder)) for path in folder.rglob("*.np*")}
-        for folder in (season, tmp_path / "undisturbed.cast")
-    )
-    assert found == right
 
 
 def test_two_at_a_time(three, tmp_path):
@@ -414,3 +389,194 @@ def test_balls_of_other_embeddings_are_told(tmp_path):
         add(tmp_path / "season.cast", three)
     (tmp_path / "season.cast" / BALLS).unlink()
     add(tmp_path / "season.cast", three)
+
+
+def tracks_of(cast, which):
+    return [str(name) for name in cast.tracks.ids[cast.character(which).tracks]]
+
+
+def test_who_was_called_different_stays_apart_in_a_joined_cast(tmp_path):
+    """Two characters that look the same, called different in their video before it is joined."""
+    labels = [0 if k < 8 else 1 + k % 4 for k in range(20)]
+    folders = [episode(tmp_path, f"e{k}", 1, each=20, pairs=False, seed=k, labels=labels)
+               for k in (1, 2)]  # fmt: skip
+    one = Corrections(folders[0])
+    a, b = (tracks_of(one, one.cast.characters[k].number) for k in (0, 1))
+    one.answer(a, different=[b])
+    one.close()
+    join(folders, tmp_path / "season.cast")
+    cast = Corrections(tmp_path / "season.cast")
+    mine, theirs = cast.rows([f"e1:{t}" for t in a]), cast.rows([f"e1:{t}" for t in b])
+
+    def apart():
+        owner = cast.state.owner
+        return not set(owner[mine].tolist()) & set(owner[theirs].tolist())
+
+    assert apart()
+    for _ in range(2):
+        accept(cast, propose(cast))
+        assert apart()
+
+
+def test_a_video_is_taken_out_and_put_back(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three, season)
+    cast = Corrections(season)
+    cast.name(1, "Anna")
+    before, names = by_track(cast), dict(cast.state.names)
+    remove(season, "e2")
+    cast.refresh()
+    assert cast.tracks.videos == ("e1.mp4", "e3.mp4")
+    assert by_track(cast) == {t: n for t, n in before.items() if not t.startswith("e2:")}
+    assert (cast.cast.duration, cast.state.names) == (80, names)
+    with pytest.raises(InputError, match="there is no video 'e2'; its videos are e1, e3"):
+        remove(season, "e2")
+    cast.undo()
+    assert by_track(cast) == before
+    cast.redo()
+    assert len(cast.tracks.videos) == 2
+    remove(season, "e1.mp4")
+    with pytest.raises(InputError, match="the only video"):
+        remove(season, "e3")
+    with pytest.raises(InputError, match="of one video"):
+        remove(three[0], "e1")
+
+
+def test_what_was_said_of_a_removed_video_is_not_said_of_the_one_that_is_left(tmp_path):
+    folders = [episode(tmp_path, name, seed=1) for name in ("a", "bb")]  # they look the same
+    cast = Corrections(folders[0])
+    cast.not_face(["0003"])
+    cast.name(1, "Anna")
+    cast.close()
+    season = tmp_path / "season.cast"
+    join(folders, season)
+    remove(season, "a")
+    cast = Corrections(season)
+    assert not cast.state.not_face.any()
+    assert not cast.state.pin.any()
+
+
+def test_a_video_that_was_removed_comes_back_with_what_was_said(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three, season)
+    cast = Corrections(season)
+    cast.name(1, "Anna")
+    moved = tracks_of(cast, 2)[-1]
+    assert moved.startswith("e3:")
+    cast.move([moved], to=3, waive=True)
+    remove(season, "e3")
+    add(season, three[2])
+    cast.refresh()
+    assert cast.tracks.videos == ("e1.mp4", "e2.mp4", "e3.mp4")
+    again = moved.replace("e3:", "e3-2:")
+    assert again in tracks_of(cast, 3)
+    assert any(track.startswith("e3-2:") for track in tracks_of(cast, "Anna"))
+    assert cast.lost == []
+
+
+def test_an_added_video_can_be_undone_with_all_it_brought(three, tmp_path):
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    new = Corrections(three[2])
+    who = {next(iter(v)): k for k, v in people(new).items()}
+    new.name(who["p4"], "Eve")
+    new.close()
+    cast = Corrections(season)
+    before = by_track(cast)
+    add(season, three[2])
+    cast.refresh()
+    after, eve = by_track(cast), cast.character("Eve").number
+    cast.undo()
+    assert (by_track(cast), cast.state.names) == (before, {})
+    with pytest.raises(InputError, match="no character 'Eve'"):
+        cast.character("Eve")
+    cast.redo()
+    assert (by_track(cast), cast.character("Eve").number) == (after, eve)
+    cast.undo()
+    add(season, three[2])
+    cast.refresh()
+    assert cast.character("Eve").number > eve  # no id is given twice
+
+
+def test_the_same_video_is_refused_whatever_its_file_is_called(three, tmp_path):
+    looks = [[k / 2, base64.b64encode(bytes([10 * k] * 144)).decode()] for k in range(8)]
+    known = {"seconds": 40.0, "frames": 1000, "size": 5, "pictures": looks}
+
+    def note(folder, **video):
+        run = json.loads((folder / RUN).read_text())
+        run["video"] |= {"fingerprint": known, **video}
+        (folder / RUN).write_text(json.dumps(run))
+
+    note(three[0])
+    note(three[2], changed=99, bytes=7, name="copy.mp4")
+    season = tmp_path / "season.cast"
+    join(three[:2], season)
+    with pytest.raises(AlreadyThere, match=r"this video is in .*season.cast already: e1\.mp4"):
+        add(season, three[2])
+    with pytest.raises(AlreadyThere):
+        join(three, tmp_path / "all.cast")
+    remove(season, "e1")
+    add(season, three[2])
+
+
+def test_a_cut_is_carried_over(three, tmp_path):
+    one = Corrections(three[0])
+    begin, end = one.tracks.spans[one.rows(["0000"])[0]]
+    one.cut("0000", (begin + end) / 2)
+    one.cut("0000b", (begin + 3 * end) / 4)
+    owner = {name: int(n) for name, n in zip(one.tracks.ids, one.state.owner, strict=True)}
+    one.close()
+    join(three[:2], tmp_path / "season.cast")
+    cast = Corrections(tmp_path / "season.cast")
+    parts = ["0000a", "0000ba", "0000bb"]
+    there = [by_track(cast)[f"e1:{name}"] for name in parts]
+    assert len({owner[name] for name in parts}) == len(set(there)) == 3
+    assert (cast.state.pin[cast.rows([f"e1:{name}" for name in parts])] > 0).all()
+
+
+# A video that is scanned again meanwhile
+
+
+@pytest.fixture
+def rescanned(monkeypatch):
+    """Let a folder be scanned again, as far as its pictures, just before they are taken."""
+    real = castlist.cast.series.write_episode
+
+    def begin(folder, other):
+        def late(*given):
+            if given[-1] == folder / FACES:
+                shutil.copyfile(other / TRACKS, folder / "new")
+                (folder / "new").replace(folder / TRACKS)
+                shutil.rmtree(folder / FACES)
+                shutil.copytree(other / FACES, folder / FACES)
+            real(*given)
+
+        monkeypatch.setattr(castlist.cast.series, "write_episode", late)
+
+    return begin
+
+
+def test_no_pictures_of_another_scan_are_joined(tmp_path, rescanned):
+    one, two, other = (episode(tmp_path, f"e{k}", seed=k) for k in (1, 2, 3))
+    rescanned(two, other)
+    with pytest.raises(CastlistError, match="e2.cast was scanned again"):
+        join([one, two], tmp_path / "season.cast")
+    assert not (tmp_path / "season.cast").exists()
+
+
+def test_no_pictures_of_another_scan_are_added(tmp_path, rescanned):
+    one, two, three, other = (episode(tmp_path, f"e{k}", seed=k) for k in (1, 2, 3, 4))
+    season = tmp_path / "season.cast"
+    join([one, two], season)
+    rescanned(three, other)
+    with pytest.raises(CastlistError, match="e3.cast was scanned again"):
+        add(season, three)
+    assert Corrections(season).tracks.videos == ("e1.mp4", "e2.mp4")
+
+
+def test_a_video_may_lie_where_nothing_can_be_written(tmp_path):
+    one, two = (episode(tmp_path, f"e{k}", seed=k) for k in (1, 2))
+    two.chmod(0o555)
+    join([one, two], tmp_path / "season.cast")
+    assert len(list((tmp_path / "season.cast" / EPISODES).iterdir())) == 2
+    two.chmod(0o755)

@@ -6,12 +6,12 @@ import shutil
 import pytest
 
 from castlist import InputError
-from castlist.cast.folder import CAST, POINTS, RUN, TRACKS
-from castlist.cast.join import join
-from castlist.cast.read import read_scanned
+from castlist.cast.checks import RUN
+from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
+from castlist.cast.series import join
 from castlist.scanning.notes import read_note
 from tests.cast.folders import made_video, write_folder
-from tests.cast.test_join import episode
+from tests.cast.test_series import episode
 
 
 @pytest.mark.parametrize("name", [CAST, POINTS, RUN, TRACKS])

@@ -1,0 +1,422 @@
+"""The cast of a folder as it is now: what the scan made, and what was said of it since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist.cast.anchors import Anchor, Finder, find_anchors
+from castlist.cast.cast import Cast, Character, make_cast
+from castlist.cast.covers import shown_tracks, track_worth
+from castlist.cast.cuts import CutTracks, unit
+from castlist.cast.events import ACTIONS, Body, Event, Words, live_events
+from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
+from castlist.cast.log import Clustering, Log
+from castlist.cast.state import State
+from castlist.errors import InputError
+from castlist.io.pictures import Cover
+
+if TYPE_CHECKING:
+    from castlist.cast.evidence import Facts
+
+Rows = NDArray[np.int64]
+T = TypeVar("T")
+_A_SCAN = 1_000_000  # more than anybody says
+#: Events after which more than single tracks may be others: everything is worked out anew.
+_ANEW = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A track that an event speaks of and that this scan does not have.
+
+    Attributes
+    ----------
+    event : Event
+        The last event that speaks of it.
+    number : int
+        The number of its anchor.
+    anchor : Anchor
+        The track.
+    there : ndarray of int
+        Tracks that are there now, with another face.
+    """
+
+    event: Event
+    number: int
+    anchor: Anchor
+    there: Rows
+
+
+class CurrentCast:
+    """The cast of a folder, as corrected so far.
+
+    Parameters
+    ----------
+    folder : path
+        What `castlist scan` or `castlist join` made.
+    who : str, optional
+        In whose name things are said; the user's if not given.
+    scanned : Scanned, optional
+        What a scan made that is not in the folder yet; what is in it if not given.
+    """
+
+    def __init__(
+        self, folder: str | Path, who: str | None = None, scanned: Scanned | None = None
+    ) -> None:
+        self.folder = Path(folder)
+        self.who = who
+        self._given = scanned
+        self.lock = RLock()
+        self._scans = -1
+        self._events: list[Event] = []
+        self.live: list[Event] = []
+        self.undone: list[Event] = []
+        self._cast: Cast | None = None
+        self._by_number: dict[int, Character] = {}
+        self._finder: Finder
+        self.cut_tracks: CutTracks
+        self.looks: NDArray[np.float32]
+        self.log = Log(self.folder / CORRECTIONS)
+        try:
+            self._load()
+        except BaseException:  # nobody else will let go of the file
+            self.log.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self.log.close()
+
+    def _load(self) -> None:
+        """Read what the scan made, and everything that was said."""
+        stamp = self._stamp_now()
+        events = self.log.events()
+        live, _ = live_events(events)
+        self.scanned: Scanned = self._given or read_scanned(self.folder, live)
+        self._stamp = stamp  # if it could be read; else the next look says so again
+        self._scans += 1
+        if not np.isfinite(self.scanned.tracks.time).all():
+            raise InputError(f"{self.folder}: some of its faces have no time; scan again")
+        self.whole_looks = mean_looks(self.scanned)
+        self._cuts: list[tuple[int, float]] | None = None
+        self._faces = self._faces_now()
+        self._work_out(events)
+
+    def _stamp_now(self) -> tuple[int, int]:
+        try:
+            stat = (self.folder / CAST).stat()
+        except OSError:  # said when it is read
+            return 0, 0
+        return stat.st_mtime_ns, stat.st_size
+
+    def _faces_now(self) -> dict[Path, int]:
+        """Return which folders the pictures are in: those of a new scan have the same names."""
+        names = {self.scanned.faces_folder(track) for track in self.scanned.tracks.ids.tolist()}
+        return {name: name.stat().st_ino for name in names if name.is_dir()}
+
+    def has_pictures(self, track: str) -> bool:
+        """Say whether the pictures of a track on disk are those of this scan."""
+        folder = self.scanned.faces_folder(track)
+        try:
+            return folder.stat().st_ino == self._faces.get(folder)
+        except OSError:
+            return False
+
+    def refresh(self) -> int:
+        """Take up what others said, or scanned, meanwhile; return the number of the last event."""
+        with self.lock:
+            if self._stamp_now() != self._stamp:
+                self._load()
+                return self.last
+            new = self.log.events(self.last)
+            if any(event.kind in ("add", "remove") for event in self._touched(new)):
+                self._load()
+            elif any(event.kind in _ANEW for event in new):
+                self._work_out([*self._events, *new])
+            elif new:
+                self._finder.learn()
+                for event in new:
+                    self.state.apply(event.body, self._finder.rows)
+                self._events += new
+                self.live += new
+                self.undone = []
+                self._cast = None
+            return self.last
+
+    def _touched(self, new: list[Event]) -> list[Event]:
+        """Return the events that come to hold, or cease to, by new ones."""
+        before = {event.number for event in self.live}
+        now, _ = live_events([*self._events, *new])
+        after = {event.number for event in now}
+        return [one for one in [*self._events, *new] if one.number in before ^ after]
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Hold the cast, with what others said meanwhile."""
+        with self.lock:
+            self.refresh()
+            yield
+
+    def _work_out(self, events: list[Event]) -> None:
+        """Work out the state: a fold over the events that hold."""
+        self._events = events
+        self.live, self.undone = live_events(events)
+        if self._cut_up():
+            self._finder = Finder(
+                self.log, self.cut_tracks, self.scanned.scans, self.looks, not self.scanned.joined
+            )
+        else:
+            self._finder.learn()
+        self._finder.given = {
+            event.body.anchor: event.body.track for event in self.live if event.kind == "found"
+        }
+        self.state = State.of(self.scanned.labels[self.cut_tracks.origin])
+        self.points = self.cut_tracks.points(self.scanned.points, self.looks)
+        for event in self.live:
+            self.apply(self.state, event)
+            if event.kind == "recluster":
+                self._take_points(event.body.clustering)
+        self._cast = None
+
+    def _cut_up(self) -> bool:
+        """Cut the tracks that were cut; return whether that was not done already."""
+        wanted = [
+            (cut.track, cut.at)
+            for event in self.live
+            if isinstance(event.body, Words)
+            for cut in event.body.cuts
+        ]
+        if wanted == self._cuts:
+            return False
+        self._cuts = wanted
+        self.cut_tracks = CutTracks.whole(self.scanned.tracks)
+        self.looks = self.whole_looks
+        anchors = self.log.anchors() if wanted else {}
+        for number, seconds in wanted:
+            for row in self._rows_of(anchors[number])[::-1].tolist():
+                self.cut_tracks = self.cut_tracks.cut(row, seconds)
+            self.looks = self.cut_tracks.looks(self.whole_looks)
+        self.tracks = self.cut_tracks.tracks
+        self._place = {name: row for row, name in enumerate(self.tracks.ids.tolist())}
+        for name in ("overlaps", "pictures", "covers", "facts", "_worth"):
+            self.__dict__.pop(name, None)
+        return True
+
+    def _rows_of(self, anchor: Anchor) -> Rows:
+        scans = [self.scanned.scans[film] for film in self.cut_tracks.tracks.video.tolist()]
+        rows = [
+            row
+            for row, (scan, marks) in enumerate(zip(scans, self.cut_tracks.marks, strict=True))
+            if any((scan + times, name) == (anchor.scan, anchor.track) for times, name in marks)
+        ]
+        if rows:
+            return np.array(rows)
+        renamed = not self.scanned.joined
+        return find_anchors(self.cut_tracks.tracks, [anchor], self.looks, renamed)[0][0]
+
+    def apply(self, state: State, event: Event) -> None:
+        """Let an event hold in a state of this cast."""
+        if isinstance(event.body, Words):
+            state.apply(event.body, self._finder.rows)
+        elif event.kind == "recluster":
+            kept, known, rows = self._clustering(event.body.clustering)
+            state.base[rows] = kept.labels[known]
+
+    def _take_points(self, number: int) -> None:
+        """Take the embeddings of a clustering, if it had its own and is one of these tracks."""
+        kept, known, rows = self._clustering(number)
+        if len(kept.points) and len(rows) == len(self.tracks):
+            self.points[rows] = kept.points[known]
+
+    def _clustering(self, number: int) -> tuple[Clustering, list[int], Rows]:
+        """Return a clustering, which of its tracks are here, and their rows."""
+        kept = self.log.clustering(number)
+        place = {key: row for row, key in enumerate(self.keys())}
+        known = [k for k, key in enumerate(kept.tracks) if key in place]
+        return kept, known, np.array([place[kept.tracks[k]] for k in known], np.int64)
+
+    @property
+    def last(self) -> int:
+        """Number of the last event that is in the cast."""
+        return self._events[-1].number if self._events else 0
+
+    @property
+    def version(self) -> int:
+        """Say how far the cast is: it changes with every event, and with every scan."""
+        return self.last + _A_SCAN * self._scans
+
+    @property
+    def undoable(self) -> Event | None:
+        """The last correction that holds."""
+        return self.live[-1] if self.live and self.live[-1].kind in ACTIONS else None
+
+    @property
+    def next_id(self) -> int:
+        """The least id that no character has, as far as the state and the folder say."""
+        known = (*self.state.base.tolist(), *self.state.pin.tolist(), *self.state.names)
+        return max(self.scanned.next_id, max(known, default=0) + 1)
+
+    @property
+    def cast(self) -> Cast:
+        """The characters, as corrected."""
+        with self.lock:
+            if self._cast is None:
+                self._cast = make_cast(
+                    self.tracks, self.state.labels, self.looks, self.scanned.duration, self.state,
+                    self.scanned.starts.tolist(),
+                )  # fmt: skip
+                self._by_number = {one.number: one for one in self._cast.characters}
+            return self._cast
+
+    @cached_property
+    def overlaps(self) -> Rows:
+        """Tracks that share a frame."""
+        return self.tracks.overlaps()
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of the tracks for questions."""
+        from castlist.cast.evidence import Facts
+
+        return Facts.of(self.tracks, self.looks, self.overlaps)
+
+    @cached_property
+    def covers(self) -> dict[str, Cover]:
+        """What is known of the best picture of each track; of a part, if it is in it."""
+        found = self.scanned.covers()
+        return self._of_parts(found, lambda value: value)
+
+    @cached_property
+    def pictures(self) -> dict[str, int]:
+        """How many pictures each track has; a part has the best one, if that is in it."""
+        return self._of_parts(self.scanned.picture_counts(), lambda value: min(value, 1))
+
+    def _of_parts(self, found: dict[str, T], shown: Callable[[T], T]) -> dict[str, T]:
+        """Give what is known of a track that was cut to the part that its best picture is of."""
+        parts = self.cut_tracks.parts.tolist()
+        if not parts:
+            return found
+        known = self.scanned.covers()
+        for row in parts:
+            whole, name = self.cut_tracks.marks[row][0][1], self.cut_tracks.marks[row][-1][1]
+            start, end = self.tracks.spans[row].tolist()
+            cover = known.get(whole)
+            if cover is not None and whole in found and start <= cover.time < end:
+                found[name] = shown(found[whole])
+        return found
+
+    def pictures_of(self, track: str) -> list[Path]:
+        """Return the pictures of a track's faces, best first: of a part, those that are in it."""
+        return self.scanned.pictures(self._whole(track))[: self.pictures.get(track, 0)]
+
+    def frame_of(self, track: str) -> Path | None:
+        """Return where the frame of a track's best picture is, if there may be one."""
+        known = track == self._whole(track) or track in self.covers
+        return self.scanned.frame(self._whole(track)) if known else None
+
+    def _whole(self, track: str) -> str:
+        """Return the id of the track that a track is a part of, or its own."""
+        return self.cut_tracks.marks[self._place[track]][0][1]
+
+    @cached_property
+    def _worth(self) -> NDArray[np.float64]:
+        known = (self.covers.get(track) for track in self.tracks.ids.tolist())
+        quality = np.array([one.quality if one else 0.0 for one in known], np.float64)
+        return track_worth(self.tracks.face_counts, quality)
+
+    def shown(self, rows: Rows, most: int) -> list[list[int]]:
+        """Return the tracks to show a character by, as :func:`shown_tracks` does."""
+        return shown_tracks(rows, most, self._worth, self.points)
+
+    def character(self, which: int | str) -> Character:
+        """Return a character by number, or by number, name or title as text."""
+        everybody = self.cast.characters
+        if isinstance(which, str) and which.isascii() and which.isdigit():
+            number = int(which) if len(which) < 10 else 0
+            if number in self._by_number:
+                return self._by_number[number]
+        if isinstance(which, int):
+            if which not in self._by_number:
+                raise self._nobody(which)
+            return self._by_number[which]
+        for kind in ("name", "title"):
+            found = [one for one in everybody if which and which == getattr(one, kind)]
+            if len(found) > 1:
+                numbers = " and ".join(str(one.number) for one in found)
+                raise InputError(f"{len(found)} characters are called {which!r}: {numbers}")
+            if found:
+                return found[0]
+        raise self._nobody(which)
+
+    def _nobody(self, which: int | str) -> InputError:
+        return InputError(
+            f"{self.folder}: there is no character {which!r}; names and numbers stand in the "
+            f"report, which `castlist report {self.folder}` writes"
+        )
+
+    def has_track(self, track: str) -> bool:
+        """Say whether there is a track, by its id."""
+        return track in self._place
+
+    def rows(self, tracks: Iterable[str]) -> Rows:
+        """Return where tracks are, by their ids."""
+        found = []
+        for name in tracks:
+            if name not in self._place:
+                raise InputError(
+                    f"{self.folder}: there is no track {name!r}; "
+                    f"`castlist export {self.folder} --to csv -o -` lists them"
+                )
+            found.append(self._place[name])
+        if not found:
+            raise InputError("no tracks were given")
+        return np.unique(found)
+
+    @property
+    def history(self) -> list[tuple[Event, bool]]:
+        """Every event, and whether it holds."""
+        holds = {event.number for event in self.live}
+        return [(event, event.number in holds) for event in self._events]
+
+    @property
+    def lost(self) -> list[Lost]:
+        """The tracks that events speak of and this scan does not have, or with another face."""
+        last = {number: event for event in self.live for number in sorted(event.anchors())}
+        return [
+            Lost(last[number], number, self._finder.anchors[number], there)
+            for number, there in self._finder.missing.items()
+            if number in last and number not in self._finder.given
+        ]
+
+    def keys(self) -> list[str]:
+        """Return for each track what tells it from all tracks of all scans."""
+        return self._finder.keys()
+
+    def anchored(self, rows: Rows) -> tuple[int, ...]:
+        """Return the numbers by which the log knows tracks, storing those that are new."""
+        return tuple(self._finder.numbers(rows))
+
+    def say(
+        self, kind: str, body: Body, after: int | None = None, new: Sequence[int] = ()
+    ) -> Event:
+        """Append an event to the log, with the ids it makes, and let it hold."""
+        seen = self.last if after is None else after
+        event = self.log.append(kind, body, seen, self.who, new)
+        self.refresh()
+        return event
+
+
+def mean_looks(scanned: Scanned) -> NDArray[np.float32]:
+    """Return the mean features of a scan's tracks, of unit length."""
+    if not len(scanned.tracks):
+        return np.empty((0, 0), np.float32)
+    return unit(scanned.tracks.mean_features())

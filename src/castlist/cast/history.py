@@ -1,0 +1,65 @@
+"""The history of a cast in words: what each event did, and which tracks it moved."""
+
+from __future__ import annotations
+
+from castlist.cast.current import CurrentCast
+from castlist.cast.events import Event, Words
+from castlist.cast.state import Change, State, changes
+from castlist.errors import counted
+
+
+def sentence(cast: CurrentCast, event: Event) -> str:
+    """Say in a sentence what an event did."""
+    body, kind = event.body, event.kind
+    if kind in ("undo", "redo"):
+        said = {one.number: one for one, _ in cast.history}.get(body.event)
+        plain = said is not None and said.kind not in ("undo", "redo")  # as castlist writes it
+        what = sentence(cast, said) if said and plain else f"event {body.event}"
+        return f"{'undid' if kind == 'undo' else 'did again'}: {what}"
+    if kind == "recluster":
+        return "clustered again"
+    if kind == "found":
+        return "found a track again"
+    if kind in ("add", "remove"):
+        return f"{'added' if kind == 'add' else 'removed'} the video {body.video}"
+    return _of_words(kind, body)
+
+
+def _of_words(kind: str, body: Words) -> str:
+    tracks = counted(sum(len(pin.tracks) for pin in body.pins), "track")
+    name = body.names[0].name if body.names else ""
+    if kind == "name":
+        number = body.names[0].id if body.names else 0
+        return f"named character {number} “{name}”" if name else f"took the name of {number} away"
+    if kind == "background":
+        yes = any(mark.background for mark in body.background)
+        characters = counted(len(body.background), "character")
+        return f"marked {characters} as {'' if yes else 'not '}background"
+    if kind == "merge":
+        characters = counted(len(body.same) + 1, "character")
+        return f"merged {characters}" + (f" as “{name}”" if name else "")
+    if kind == "move":
+        return f"moved {tracks} to character {body.pins[0].id if body.pins else 0}"
+    if kind == "not_face":
+        marked = counted(len(body.not_face or body.face), "track")
+        return f"marked {marked} as {'not a face' if body.not_face else 'a face'}"
+    if kind == "cut":
+        return f"cut a track at {body.cuts[0].at:.1f} s" if body.cuts else "cut a track"
+    if kind == "join":
+        return "joined videos"
+    pairs = [*body.different, *body.same]
+    same = sum(pair[0] == pairs[0][0] for pair in body.same)  # not who it is instead
+    counts = ((same, "the same person"), (len(body.different), "different"))
+    told = [f"{count} {what}" for count, what in (*counts, (len(body.mixed), "mixed")) if count]
+    return f"answered: {', '.join(told)}"
+
+
+def moves(cast: CurrentCast) -> dict[int, tuple[Change, ...]]:
+    """Return which tracks each event that holds moved, from whom to whom, by its number."""
+    state = State.of(cast.scanned.labels[cast.cut_tracks.origin])
+    found = {}
+    for event in cast.live:
+        before = state.labels
+        cast.apply(state, event)
+        found[event.number] = changes(before, state.labels)
+    return found

@@ -1,0 +1,196 @@
+"""Which video it is, by its content: how long it is, how many frames it has, and how it looks.
+
+A file that is renamed, copied, touched, encoded again or put into another container is the same
+video. Another cut is another video, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # comparing two fingerprints needs no decoder
+    from castlist.video.frames import Frame, Video
+
+_SIZE = (16, 9)  # pixels of a picture that are kept
+_MOST_PICTURES = 16
+_DECODED = 30.0  # seconds: a shorter video is decoded, in a longer one key frames are looked at
+_SAME_LENGTH = 1.0  # seconds: containers tell the length of the pictures, or of the sound
+_SAME_TIME = 0.005  # seconds: some containers round to milliseconds
+_SAME_LOOK = 3.0  # of 255, on average: encoding a picture again makes a difference of 1 or so
+_LONGEST = 2.0**40
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells a video from another.
+
+    Attributes
+    ----------
+    seconds : float
+        How long it is, as the file says; 0 if it does not.
+    frames : int
+        How many frames it has, as the file says; 0 if it does not.
+    size : int
+        Bytes of the file.
+    pictures : tuple of (float, bytes)
+        Times in seconds, and the brightness of 16 × 9 pixels of the picture that is seen then.
+    """
+
+    seconds: float
+    frames: int
+    size: int
+    pictures: tuple[tuple[float, bytes], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {
+            "seconds": round(self.seconds, 3),
+            "frames": self.frames,
+            "size": self.size,
+            "pictures": [
+                [round(time, 4), base64.b64encode(look).decode()] for time, look in self.pictures
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Fingerprint | None:
+        """Return what :meth:`to_json` made; None if that is not what it looks like."""
+        try:
+            seconds, frames, size = (value[key] for key in ("seconds", "frames", "size"))
+            pictures = tuple((time, base64.b64decode(look)) for time, look in value["pictures"])
+            numbers = [seconds, frames, size, *(time for time, _ in pictures)]
+            fine = all(type(one) in (int, float) and 0 <= one < _LONGEST for one in numbers)
+            whole = all(len(look) == math.prod(_SIZE) for _, look in pictures)
+        except (KeyError, TypeError, ValueError):
+            return None
+        return cls(float(seconds), int(frames), int(size), pictures) if fine and whole else None
+
+
+def fingerprint(video: Video) -> Fingerprint:
+    """Return what tells an open video from another, by a few of its pictures."""
+    damaged = video.damaged
+    pictures: dict[float, bytes] = {}
+    for frame in _sampled(video):
+        pictures.setdefault(frame.time, _look(frame))
+    video.damaged = damaged  # it was not watched yet
+    size = video.path.stat().st_size
+    return Fingerprint(video.duration, video.frame_count, size, tuple(pictures.items()))
+
+
+def difference(one: Fingerprint, other: Fingerprint) -> str | None:
+    """Say how a video differs from another.
+
+    Returns
+    -------
+    str or None
+        Empty if they are the same video; None if that cannot be told from the two fingerprints,
+        because too few of the pictures are of the same times.
+    """
+    known = one.seconds and other.seconds
+    if abs(one.seconds - other.seconds) > _SAME_LENGTH:
+        return f"it lasts {_clock(one.seconds)}, not {_clock(other.seconds)}"
+    if one.frames and other.frames and one.frames != other.frames:
+        return f"it has {one.frames:,} frames, not {other.frames:,}"
+    if not known and one.size != other.size:  # a stream of pictures alone: nothing else is told
+        return f"its file has {one.size:,} bytes, not {other.size:,}"
+    times = np.array([time for time, _ in other.pictures])
+    shared = 0
+    for time, look in one.pictures:
+        for at in np.flatnonzero(np.abs(times - time) <= _SAME_TIME)[:1]:
+            shared += 1
+            if not _alike(look, other.pictures[at][1]):
+                return _differs_at(time)
+    return "" if 2 * shared > min(len(one.pictures), len(other.pictures)) else None
+
+
+def difference_from(video: Video, now: Fingerprint, before: Fingerprint) -> str:
+    """Say how an open video differs from a known one; empty if it does not.
+
+    If the two fingerprints do not tell, it is decoded around the times of the known pictures.
+
+    Parameters
+    ----------
+    video : Video
+        The open video.
+    now : Fingerprint
+        Its fingerprint.
+    before : Fingerprint
+        That of the video that it may be.
+    """
+    said = difference(now, before)
+    if said is not None:
+        return said
+    damaged = video.damaged
+    for (time, look), frame in zip(
+        before.pictures, _seen_at(video, [time for time, _ in before.pictures]), strict=False
+    ):
+        if not _alike(look, _look(frame)):
+            said = _differs_at(time)
+            break
+    video.damaged = damaged
+    return said or ""
+
+
+def _sampled(video: Video) -> Iterator[Frame]:
+    """Yield a few frames, spread over a video: always the same ones."""
+    # Times are multiples of a power of two: a little more or less at the end changes none of them.
+    step = 2.0 ** math.ceil(math.log2(max(video.duration, 1.0) / _MOST_PICTURES))
+    times = [k * step for k in range(math.ceil(max(video.duration, 1e-3) / step))]
+    if video.duration <= _DECODED:
+        yield from _passed(video, times if video.duration else times[:1])
+        return
+    yield from _passed(video, times[:1])
+    for time in times[1:]:
+        if (frame := video.key_frame(time)) is not None:
+            yield frame
+
+
+def _passed(video: Video, times: Sequence[float], start: float = 0.0) -> Iterator[Frame]:
+    """Yield the first frame at or after each time, decoding all between them."""
+    waiting = list(times)
+    if not waiting:
+        return
+    for frame in video.frames(start):
+        while waiting and frame.time >= waiting[0] - _SAME_TIME:
+            yield frame
+            waiting.pop(0)
+        if not waiting:
+            return
+
+
+def _seen_at(video: Video, times: Sequence[float]) -> Iterator[Frame]:
+    """Yield the frames of some times, whatever is between them."""
+    if video.duration <= _DECODED:
+        yield from _passed(video, times)
+        return
+    for time in times:
+        yield from _passed(video, [time], max(0.0, time - _SAME_TIME))
+
+
+def _look(frame: Frame) -> bytes:
+    return bytes(frame.planes(_SIZE)[0].tobytes())
+
+
+def _alike(one: bytes, other: bytes) -> bool:
+    return float(np.abs(_levels(one) - _levels(other)).mean()) <= _SAME_LOOK
+
+
+def _levels(look: bytes) -> NDArray[np.int16]:
+    return np.frombuffer(look, np.uint8).astype(np.int16)
+
+
+def _differs_at(time: float) -> str:
+    return f"its picture at {_clock(time)} is another"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

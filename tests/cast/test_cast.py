@@ -8,7 +8,8 @@ import pytest
 
 from castlist import InputError, TrackSet
 from castlist.cast.cast import load_cast, make_cast, save_cast
-from castlist.cast.certainty import OFFSET, SLOPE, certainty
+from castlist.cast.certainty import OFFSET, SLOPE, certainty, track_certainty
+from castlist.cast.state import State
 
 
 @pytest.fixture
@@ -31,6 +32,27 @@ def test_characters_are_by_screen_time_and_background_comes_last(film):
     assert [one.tracks.tolist() for one in cast.characters] == [[0, 1], [4], [3], [2]]
     np.testing.assert_allclose([one.seconds for one in cast.characters], [35, 8, 0.4, 0.2])
     assert cast.labels().tolist() == [0, 0, 3, 2, 1]
+    sure = track_certainty(film.mean_features(), labels)
+    assert [one.track_sure for one in cast.characters] == [
+        tuple(sure[one.tracks].tolist()) for one in cast.characters
+    ]
+
+
+def test_faces_too_small_to_tell_come_last_until_a_person_says_who(film):
+    box = np.tile(np.array([0, 0, 19, 25], np.float32), (10, 1))
+    box[[3, 8], 2] = 21  # one face of b, and one of e
+    film = replace(film, box=box)
+    labels = np.array([1, 1, 3, 4, 5])
+    cast = make_cast(film, labels, film.mean_features(), duration=70)
+    assert [(one.tracks.tolist(), one.small) for one in cast.characters] == [
+        ([0, 1], False), ([4], False), ([3], True), ([2], True),
+    ]  # fmt: skip
+    state = State.of(labels)
+    state.names[3] = "Extra"
+    named = make_cast(film, labels, film.mean_features(), 70, state)
+    assert {one.number: one.small for one in named.characters} == {
+        1: False, 5: False, 3: False, 4: True,
+    }  # fmt: skip
 
 
 def test_nobody_is_background_where_everybody_is_short(film):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -80,6 +81,18 @@ def test_background_comes_last_even_when_given_first(cast):
     assert Page(render_report(mixed, jpeg)).texts("h3") == [
         cast.characters[i].title for i in (1, 0, 3, 2)
     ]
+
+
+def test_who_is_too_small_to_tell_is_said_so_and_comes_last(cast):
+    first, *rest = cast.characters
+    text = render_report(Cast(cast.tracks, (replace(first, small=True), *rest), 100.0), jpeg)
+    page = Page(text)
+    assert page.texts("h2")[-1] == "Too small to tell"
+    assert page.texts("h3")[-1] == first.title
+    assert page.inside(text, "character-1").texts("span", class_="sure too") == [
+        "too small to tell"
+    ]
+    assert "Too small to tell" not in render_report(cast, jpeg)
 
 
 def test_what_a_card_says(cast):

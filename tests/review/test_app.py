@@ -115,7 +115,7 @@ def test_the_cast_and_a_character(server):
     first = cast["characters"][0]
     assert (first["n_tracks"], first["state"], len(first["faces"])) == (5, "unreviewed", 5)
     whole = server.get("/api/characters/1")
-    fits = [track["fit"] for track in whole["all"]]
+    fits = [track["sure"] for track in whole["all"]]
     assert fits == sorted(fits)
     assert server.ask("/api/characters/77")[0] == 422
 

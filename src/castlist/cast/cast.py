@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.appearances import screen_time
-from castlist.cast.certainty import certainty
+from castlist.cast.certainty import certainty, track_certainty
 from castlist.cast.checks import FORMAT, amount, check_format, number_of
 from castlist.cast.state import State
 from castlist.errors import InputError
@@ -25,6 +25,8 @@ from castlist.tracks import TrackSet
 #: Who is on screen for less than this part of what the leading character is, and less than these
 #: seconds, is background: shown after the others.
 BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
+#: Pixels of a face's width, below which nobody can be told by it (docs/describer.md).
+SMALL_FACE = 20.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Character:
         is of one.
     reviewed : bool
         Whether a person gave it a name, or said that it is background.
+    small : bool
+        Whether all of its faces are too small to tell who it is, and no person has said it.
+    track_sure : tuple of float
+        The probability that each of its tracks belongs to it, as far as faces tell.
     """
 
     number: int
@@ -57,6 +63,8 @@ class Character:
     seconds: float
     sure: float
     reviewed: bool = False
+    small: bool = False
+    track_sure: tuple[float, ...] = ()
 
     @property
     def title(self) -> str:
@@ -79,7 +87,7 @@ class Cast:
     tracks : TrackSet
         The face tracks.
     characters : tuple of Character
-        By screen time, background characters last.
+        By screen time; background characters come after the others, those too small to tell last.
     duration : float
         Seconds of video; of several, all together.
     starts : tuple of float
@@ -134,6 +142,10 @@ def make_cast(
     clusters = np.unique(labels[kept])
     total = np.array([screen_time(spans[labels == c]) for c in clusters])
     sure = certainty(features[kept], labels[kept])
+    track_sure = np.zeros(len(tracks))
+    track_sure[kept] = track_certainty(features[kept], labels[kept])
+    widest = np.fmax.reduceat(tracks.box[:, 2], tracks.offsets[:-1]) if len(tracks) else np.empty(0)
+    small = np.array([np.max(widest[labels == c]) < SMALL_FACE for c in clusters], bool)
     limit = min(BACKGROUND_SHARE * float(total.max(initial=0.0)), BACKGROUND_SECONDS)
     background = total < limit
     names: dict[int, str] = {}
@@ -142,9 +154,10 @@ def make_cast(
         names, marked = state.names, state.background
         for k, cluster in enumerate(clusters.tolist()):
             background[k] = marked.get(cluster, background[k] and not names.get(cluster))
+            small[k] &= cluster not in marked and not names.get(cluster)
     begins = spans[:, 0]
     first = np.array([begins[labels == c].min() for c in clusters])
-    order = np.lexsort((first, -total, background))
+    order = np.lexsort((first, -total, background, small))
     characters = []
     for number, k in enumerate(order.tolist(), 1):
         own = np.flatnonzero(labels == clusters[k])
@@ -154,7 +167,8 @@ def make_cast(
             Character(
                 number if state is None else cluster, names.get(cluster, ""), bool(background[k]),
                 own, float(total[k]), float(sure[k]),
-                bool(names.get(cluster)) or marked.get(cluster, False),
+                bool(names.get(cluster)) or marked.get(cluster, False), bool(small[k]),
+                tuple(track_sure[own].tolist()),
             )
         )  # fmt: skip
     return Cast(tracks, tuple(characters), duration, tuple(starts))
@@ -195,7 +209,9 @@ def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
                 "background": one.background,
                 "seconds": round(one.seconds, 3),
                 "sure": round(one.sure, 4),
+                "small": one.small,
                 "tracks": [str(ids[t]) for t in one.tracks],
+                "track_sure": [round(sure, 4) for sure in one.track_sure],
             }
             for one in cast.characters
         ],
@@ -219,7 +235,8 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
             Character(
                 number_of(one["number"]), str(one["name"]), bool(one["background"]),
                 np.array([place[name] for name in one["tracks"]], np.int64),
-                amount(one["seconds"]), amount(one["sure"]),
+                amount(one["seconds"]), amount(one["sure"]), small=bool(one["small"]),
+                track_sure=tuple(amount(sure) for sure in one["track_sure"]),
             )
             for one in value["characters"]
         )  # fmt: skip

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 #: ``benchmarks/fit_certainty.py``.
 SLOPE, OFFSET = 5.49, 1.43
 SINGLE_SLOPE, SINGLE_OFFSET = -4.63, 2.06
+#: And of whether a track is in the character of its person, on its own margin.
+TRACK_SLOPE, TRACK_OFFSET = 12.0, 2.6
 
 _NEAREST = 3  # tracks that the similarity of a track is averaged over
 _MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared: of all characters, and of one
@@ -53,28 +55,80 @@ def margins(
     names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
     if not len(names):
         return np.empty(0), np.empty(0), count
-    x = np.asarray(features, np.float64)
-    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    total = np.zeros((len(names), x.shape[1]))
-    np.add.at(total, code, x)
-    to_rest = ((x * total[code]).sum(axis=1) - 1) / np.maximum(count - 1, 1)[code]
+    x = _unit(features)
     cohesion = np.full(len(names), np.inf)
-    np.minimum.at(cohesion, code, to_rest)
+    np.minimum.at(cohesion, code, _to_rest(x, code, count))
     rows = _some_of_each(code, count)
-    return cohesion, _similarity_to_others(x[rows].astype(np.float32), code[rows]), count
+    few, of_few = x[rows].astype(np.float32), code[rows]
+    others = np.bincount(of_few, _to_others(few, of_few, few, of_few)) / np.bincount(of_few)
+    return cohesion, others, count
 
 
-def _similarity_to_others(x: NDArray[np.float32], code: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the similarity of each cluster to others; 0 where there is no other."""
+def track_certainty(
+    features: NDArray[np.floating], labels: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the probability that each track is in the character of its person.
+
+    It is the logistic of :func:`track_margins`; 1 for a track that is a character by itself, which
+    is in nobody else's.
+    """
+    margin = track_margins(features, labels)
+    return np.where(np.isnan(margin), 1.0, _logistic(TRACK_SLOPE * margin + TRACK_OFFSET))
+
+
+def track_margins(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much more similar each track is to its own cluster than to others.
+
+    It is the mean cosine to the rest of its cluster, less the mean of its three largest cosines to
+    tracks of other clusters (of a large cluster, to some tracks of it); NaN where it has no rest.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, dim)
+        Mean features of tracks.
+    labels : ndarray of int, shape (n,)
+        The cluster of each.
+    """
+    names, code, count = np.unique(labels, return_inverse=True, return_counts=True)
+    if not len(names):
+        return np.empty(0)
+    x = _unit(features)
+    own = np.where(count[code] > 1, _to_rest(x, code, count), np.nan)
+    rows = _some_of_each(code, count)
+    few = x[rows].astype(np.float32)
+    return np.asarray(own - _to_others(x.astype(np.float32), code, few, code[rows]))
+
+
+def _unit(features: NDArray[np.floating]) -> NDArray[np.float64]:
+    x = np.asarray(features, np.float64)
+    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
+
+
+def _to_rest(
+    x: NDArray[np.float64], code: NDArray[np.int64], count: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the mean cosine of each track to the rest of its cluster."""
+    total = np.zeros((len(count), x.shape[1]))
+    np.add.at(total, code, x)
+    return np.asarray(((x * total[code]).sum(axis=1) - 1) / np.maximum(count - 1, 1)[code])
+
+
+def _to_others(
+    x: NDArray[np.float32],
+    code: NDArray[np.int64],
+    few: NDArray[np.float32],
+    code_of_few: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the mean of each track's largest cosines to some tracks of other clusters; or 0."""
     similar = np.empty(len(x))
+    most = min(_NEAREST, len(few))
     for start in range(0, len(x), _ROWS):
         part = slice(start, start + _ROWS)
-        cosine = np.where(code[part, None] == code, -np.inf, x[part] @ x.T)
-        few = min(_NEAREST, len(x))
-        top = np.partition(cosine, len(x) - few, axis=1)[:, -few:].astype(np.float64)
+        cosine = np.where(code[part, None] == code_of_few, -np.inf, x[part] @ few.T)
+        top = np.partition(cosine, len(few) - most, axis=1)[:, -most:].astype(np.float64)
         there = np.isfinite(top)
         similar[part] = np.where(there, top, 0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-    return np.asarray(np.bincount(code, similar) / np.bincount(code))
+    return similar
 
 
 def _some_of_each(code: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -115,7 +115,7 @@ def print_cast(cast: Cast) -> None:
     rows = [
         [
             f"{one.name} ({one.number})" if one.name else one.title, lasting(one.seconds),
-            len(one.tracks), f"{100 * one.sure:.0f} %",
+            len(one.tracks), "too small" if one.small else f"{100 * one.sure:.0f} %",
         ]
         for one in cast.characters[:_MOST_CHARACTERS]
     ]  # fmt: skip

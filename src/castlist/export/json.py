@@ -60,6 +60,7 @@ def _character(parts: list[tuple[Timeline, Person]]) -> dict[str, Any]:
         "background": character.background,
         "reviewed": character.reviewed,
         "confidence": person.confidence,
+        "small": character.small,
         "seconds": round(character.seconds, 3),
         "appearances": [
             {"video": line.video, "start": round(seen.start, 3), "end": round(seen.end, 3)}
@@ -72,8 +73,9 @@ def _character(parts: list[tuple[Timeline, Person]]) -> dict[str, Any]:
                 "video": line.video,
                 "start": round(float(line.start[track]), 3),
                 "end": round(float(line.end[track]), 3),
+                "confidence": round(sure, 4),
             }
             for line, one in parts
-            for track in one.tracks.tolist()
+            for track, sure in zip(one.tracks.tolist(), one.track_confidence, strict=True)
         ],
     }

@@ -35,12 +35,15 @@ class Person:
         Its tracks in this video, as rows of the timeline's.
     appearances : tuple of Appearance
         When it is seen: its tracks, put together where they overlap or touch.
+    track_confidence : tuple of float
+        How sure castlist is that each track belongs to it, 0 to 1.
     """
 
     character: Character
     label: str
     tracks: NDArray[np.int64]
     appearances: tuple[Appearance, ...]
+    track_confidence: tuple[float, ...] = ()
 
     @property
     def confidence(self) -> float:
@@ -174,9 +177,11 @@ def _timeline(
     people = []
     for one, label in zip(cast.characters, labels, strict=True):
         own = place[one.tracks]
-        own = own[own >= 0]
-        if len(own):
-            people.append(Person(one, label, own, tuple(appearances(spans[own]))))
+        here = own >= 0
+        if here.any():
+            sure = tuple(np.asarray(one.track_sure)[here].tolist())
+            own = own[here]
+            people.append(Person(one, label, own, tuple(appearances(spans[own])), sure))
     size = about.get("size")
     return Timeline(
         one_line(video), exact, (int(size[0]), int(size[1])) if size else None, duration, tracks,

@@ -125,8 +125,11 @@ def render_report(
         video=title_of(cast.tracks.videos),
         span=span,
         n_tracks=len(cast.tracks),
-        main=[card for card in cards if not card.character.background],
-        background=[card for card in cards if card.character.background],
+        main=[card for card in cards if not (card.character.background or card.character.small)],
+        background=[
+            card for card in cards if card.character.background and not card.character.small
+        ],
+        small=[card for card in cards if card.character.small],
         place=lambda one: place(one, span),
         about=about or {},
         style=style(__package__, "report.css"),
@@ -178,8 +181,10 @@ def percent(share: float) -> str:
 SURE, FAIRLY_SURE = 0.93, 0.8
 
 
-def sureness(sure: float) -> str:
+def sureness(sure: float, small: bool = False) -> str:
     """Say in a word how sure castlist is of a character."""
+    if small:
+        return "too small to tell"
     if sure >= SURE:
         return "sure"
     return "fairly sure" if sure >= FAIRLY_SURE else "unsure"

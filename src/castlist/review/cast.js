@@ -77,7 +77,7 @@ const kept = new Kept(
       faces.dataset.of = of;
       faces.replaceChildren(...(one.faces.length ? one.faces.map((track) => face(track, 0, "")) : [nothing()]));
     }
-    const word = sureness(one.sure);
+    const word = sureness(one);
     card.querySelector(".facts").replaceChildren(
       el("span", {}, el("b", {}, lasting(one.seconds)), ` on screen, ${percent(one.seconds / Math.max(page.cast.duration, 1e-9))}`),
       el("span", {}, count(one.n_tracks, "track")),

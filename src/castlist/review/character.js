@@ -24,7 +24,7 @@ const when = el("div", { class: "when" });
 const mark = el("button", { type: "button", onclick: () => background([one.number], !one.background, one.last) });
 const orders = [false, true].map((time) =>
   el("button", { type: "button", "data-order": time ? "time" : "fit", onclick: () => order(time) },
-    time ? "by time" : "worst fit first"));
+    time ? "by time" : "least sure first"));
 const everything = el("button", { type: "button", onclick: () => grid.all() }, "Select all");
 const list = el("ul", { class: "cards tracks" });
 const player = page.video ? makePlayer() : null;
@@ -121,7 +121,7 @@ function draw_about() {
   field.value = name;
   field.placeholder = one.title;
   known.replaceChildren(...names().map((value) => el("option", { value })));
-  const word = sureness(one.sure);
+  const word = sureness(one);
   const duration = page.cast.duration;
   facts.replaceChildren(
     el("span", {}, el("b", {}, lasting(one.seconds)), ` on screen, ${percent(one.seconds / Math.max(duration, 1e-9))}`),

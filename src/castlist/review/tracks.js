@@ -14,7 +14,7 @@ export function trackCards(play) {
         el("div", { class: "head" },
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
           el("span", { class: "time" }, time),
-          el("span", { class: "fit", title: "How well it fits the others, up to 1" }),
+          el("span", { class: "fit", title: "The probability that it belongs here, as far as faces tell" }),
           el("span", { class: "mixed", title: "Several people are in it: cut it (K)" }),
           play
             ? el("button", {
@@ -28,7 +28,7 @@ export function trackCards(play) {
     (card, track) => {
       card.querySelector(".mixed").textContent = track.mixed ? "mixed" : "";
       card.classList.toggle("pinned", Boolean(track.pinned));
-      card.querySelector(".fit").textContent = track.fit < 0.995 ? `fit ${track.fit.toFixed(2)}` : "";
+      card.querySelector(".fit").textContent = track.sure < 0.97 ? `${Math.round(100 * track.sure)} % sure` : "";
     },
   );
 }

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from castlist.cast.appearances import appearances
 from castlist.cast.cast import Character
 from castlist.cast.corrections import Corrections
-from castlist.cast.covers import fit as fit_of
 from castlist.cast.history import moves, sentence
 from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
@@ -42,18 +41,18 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
 
 
 def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
-    """One character: all of its tracks, those that fit it worst first."""
+    """One character: all of its tracks, those that are least sure to belong to it first."""
     one = corrections.character(number)
-    fit = fit_of(corrections.points[one.tracks])
+    sure = np.array(one.track_sure)
     mixed = mixed_tracks(corrections.state)
-    order = np.argsort(fit, kind="stable")
+    order = np.argsort(sure, kind="stable")
     return {
         "last": corrections.version,
         **_card(corrections, one),
         "all": [
-            {**_track(corrections, row), "fit": round(float(f), 3),
+            {**_track(corrections, row), "sure": round(p, 3),
              "pinned": bool(corrections.state.pin[row]), "mixed": row in mixed}
-            for row, f in zip(one.tracks[order].tolist(), fit[order].tolist(), strict=True)
+            for row, p in zip(one.tracks[order].tolist(), sure[order].tolist(), strict=True)
         ],
     }  # fmt: skip
 
@@ -168,6 +167,7 @@ def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
         "background": one.background,
         "seconds": round(one.seconds, 2),
         "sure": round(one.sure, 3),
+        "small": one.small,
         "n_tracks": len(one.tracks),
         "faces": _shown(corrections, one.tracks),
         "spans": [[round(s.start, 2), round(s.end, 2)] for s in spans],

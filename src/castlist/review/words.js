@@ -21,7 +21,8 @@ export function percent(share) {
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 }
 
-export function sureness(sure) {
+export function sureness({ sure, small }) {
+  if (small) return "too small to tell";
   if (sure >= 0.93) return "sure";
   return sure >= 0.8 ? "fairly sure" : "unsure";
 }

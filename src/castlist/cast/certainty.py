@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 #: Logistic regression of whether a character is of one person, on the margin; and of whether a
 #: single track is all there is of its person, on the similarity to others: fitted by
 #: ``benchmarks/fit_certainty.py``.
-SLOPE, OFFSET = 5.49, 1.43
-SINGLE_SLOPE, SINGLE_OFFSET = -4.63, 2.06
+SLOPE, OFFSET = 4.51, 1.57
+SINGLE_SLOPE, SINGLE_OFFSET = -4.32, 1.99
 #: And of whether a track is in the character of its person, on its own margin.
-TRACK_SLOPE, TRACK_OFFSET = 12.0, 2.6
+TRACK_SLOPE, TRACK_OFFSET = 4.25, 3.17
 
 _NEAREST = 3  # tracks that the similarity of a track is averaged over
 _MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared: of all characters, and of one

@@ -28,7 +28,7 @@ export function trackCards(play) {
     (card, track) => {
       card.querySelector(".mixed").textContent = track.mixed ? "mixed" : "";
       card.classList.toggle("pinned", Boolean(track.pinned));
-      card.querySelector(".fit").textContent = track.sure < 0.97 ? `${Math.round(100 * track.sure)} % sure` : "";
+      card.querySelector(".fit").textContent = track.sure < 0.95 ? `${Math.round(100 * track.sure)} % sure` : "";
     },
   );
 }

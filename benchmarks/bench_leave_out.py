@@ -1,0 +1,107 @@
+"""What each part of grouping brings on real clips: ``bench_leave_out.py CASTS TRUTH``.
+
+CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per clip
+(docs/benchmark.md). Their tracks are grouped again, with one part left out each time. Nothing is
+scanned.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from castlist import BallModel, TrackSet, cluster_tracks, read_tracks, shipped_model
+from castlist.cast.folder import TRACKS
+from castlist.cluster.tracks import cluster_points
+from castlist.io.truth import read_truth
+from castlist.score.faces import match_faces, truth_of_tracks
+from castlist.score.people import CrossTable
+
+Labels = NDArray[np.int64]
+Group = Callable[[TrackSet, BallModel], Labels]
+
+
+def whole(tracks: TrackSet, model: BallModel) -> Labels:
+    return cluster_tracks(tracks, model).labels
+
+
+def without_setups(tracks: TrackSet, model: BallModel) -> Labels:
+    return whole(replace(tracks, setup=np.full(tracks.n_faces, -1, np.int32)), model)
+
+
+def without_cannot_links(tracks: TrackSet, model: BallModel) -> Labels:
+    return cluster_tracks(tracks, model, overlaps=False).labels
+
+
+def without_shared_frames(tracks: TrackSet, model: BallModel) -> Labels:
+    """Group as if nobody knew who shares a frame: neither averaging nor linkage."""
+    return without_cannot_links(replace(tracks, frame=np.full(tracks.n_faces, -1)), model)
+
+
+def without_bound(tracks: TrackSet, model: BallModel) -> Labels:
+    """Average all neighbours above the reach, not only the most similar ones."""
+    nearest, model.nearest = model.nearest, 0.0
+    try:
+        return whole(tracks, model)
+    finally:
+        model.nearest = nearest
+
+
+def without_neighbours(tracks: TrackSet, model: BallModel) -> Labels:
+    rounds, model.rounds = model.rounds, 0
+    try:
+        return cluster_tracks(tracks, model, overlaps=True).labels
+    finally:
+        model.rounds = rounds
+
+
+def without_model(tracks: TrackSet, model: BallModel) -> Labels:
+    """Cluster mean features at the model's τ, with cannot-links."""
+    features = tracks.mean_features()
+    features = features / np.linalg.norm(features, axis=1, keepdims=True)
+    return cluster_points(features, model.threshold, avoid_link=tracks.overlaps()).labels
+
+
+PARTS: dict[str, Group] = {
+    "nothing": whole,
+    "camera set-ups": without_setups,
+    "cannot-links": without_cannot_links,
+    "shared frames, in averaging too": without_shared_frames,
+    "the bound on neighbours": without_bound,
+    "neighbours": without_neighbours,
+    "the model": without_model,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("casts", type=Path)
+    parser.add_argument("truth", type=Path)
+    given = parser.parse_args()
+    clips = []
+    for path in sorted(given.truth.glob("*.csv")):
+        tracks, known = read_tracks(given.casts / f"{path.stem}.cast" / TRACKS), read_truth(path)
+        matched = match_faces(tracks.time, tracks.box, known.time, known.box)
+        clips.append((tracks, truth_of_tracks(tracks.offsets, matched, known.who).who))
+    if not clips:
+        parser.error(f"{given.truth} has no truth (docs/benchmark.md)")
+    print("left out: NMI; wrong tracks, pieces, repairs")
+    for name, group in PARTS.items():
+        tables = []
+        for tracks, who in clips:
+            labels = group(tracks, shipped_model(tracks.describer))
+            tables.append(CrossTable(who[who != ""], labels[who != ""]))
+        n = sum(len(one.who) for one in tables)
+        wrong = sum(int(one.wrong.sum()) for one in tables)
+        pieces = sum(one.pieces for one in tables)
+        mean = np.mean([one.nmi for one in tables])
+        print(f"{name}: {mean:.3f}; {wrong}, {pieces}, {(wrong + pieces) / n:.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

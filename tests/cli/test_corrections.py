@@ -53,6 +53,18 @@ def test_what_cannot_be_is_said_in_a_line(folder, words, said):
     assert Corrections(folder).last == 0
 
 
+def test_a_number_is_a_number_though_somebody_is_called_so(folder):
+    cast = Corrections(folder)
+    cast.name(3, "1")
+    cast.close()
+    castlist("name", folder, "1", "Anna")
+    castlist("background", folder, "3")
+    cast = Corrections(folder)
+    assert {one.number: one.name for one in cast.cast.characters if one.name} == {1: "Anna", 3: "1"}
+    assert cast.character(3).background
+    assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
+
+
 def test_two_names_and_how_to_say_which(folder):
     cast = Corrections(folder)
     cast.name(1, "Anna")

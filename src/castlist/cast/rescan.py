@@ -41,11 +41,13 @@ class Regrouped:
 
 
 def was_scanned(folder: Path) -> bool:
-    """Say whether there is an earlier scan in a folder, or anything was said of one."""
-    if (folder / CAST).is_file():
-        return True
+    """Say whether there is an earlier scan in a folder, whole, or anything was said of one."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        return log.last > 0
+        if log.last > 0:
+            return True
+    with suppress(InputError), closing(CurrentCast(folder)):
+        return True
+    return False  # none, or so damaged that nobody knows its characters
 
 
 def regroup(

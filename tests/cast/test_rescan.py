@@ -43,6 +43,16 @@ def test_ids_of_those_nobody_spoke_of_stay_too(cast):
     assert people(cast) == before
 
 
+def test_who_was_called_different_stays_so_whatever_their_rows_are(cast):
+    cast.answer(["0000"], [], [["0008"]])  # they look the same
+    number = int(cast.state.pin[cast.rows(["0008"])[0]])
+    assert number == 5  # the first id that was free; row 0 is not taken for it
+    write_folder(cast.folder, made_video(rate=4))
+    cast.refresh()
+    assert cast.state.owner[cast.rows(["0008"])[0]] == number
+    assert cast.state.owner[cast.rows(["0000"])[0]] != number
+
+
 def test_names_do_not_land_on_other_faces(cast):
     """Another cut: where Anna was is Bo now. Her name is not put on him, and it is said."""
     cast.name(1, "Anna")

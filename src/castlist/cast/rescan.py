@@ -76,8 +76,9 @@ def regroup(
     progress : callable
         Told how far it is.
     """
-    first = next_id(folder)
-    # Until they are clustered, every track is somebody else.
+    with closing(Log(folder / CORRECTIONS)) as log:
+        first = log.next_id(next_id(folder))
+    # Until they are clustered, every track is somebody else, and nobody who is there.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
         folder, tracks, alone, points, threshold, 0.0, {}, (print_of(tracks),), first + len(tracks)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ from castlist import (
     shipped_model,
     wcp,
 )
+from castlist.cast.answers import Answer
 from castlist.cast.doubts import parts_of
-from castlist.cast.events import Event
 from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
 from castlist.cast.questions import questions
 from castlist.cast.state import State
@@ -86,26 +86,24 @@ class Episode:
 def by_questions(one: Episode) -> int:
     """Answer castlist's questions, each of them one action."""
     state, actions = State.of(one.labels + 1), 0
-
-    def find(rows: Iterable[int]) -> Rows:
-        return np.array(list(rows), np.int64)
-
+    new = count(int(state.base.max()) + 1)
     while not one.done(state.owner) and actions < MOST:
         asked = questions(one.points, one.facts, state, 1)
         if not asked:
             return MOST
         question, actions = asked[0], actions + 1
         me = one.who(question.one.tracks)
-        body: dict[str, Any] = {"one": question.one.shown, "same": [], "different": []}
-        body["instead"] = []
+        body: dict[str, Any] = {"same": [], "different": [], "instead": [], "mixed": []}
         for other, instead in zip(question.others, question.instead, strict=True):
             own = other.character == question.one.character
             who = one.who(other.tracks)
             body["same" if who == me else "different"].append(other.tracks if own else other.shown)
             if who != me:
                 right = instead if instead is not None and one.who(instead.tracks) == who else None
-                body["instead"].append(right.shown if right else [])
-        state.apply(Event(actions, 0.0, "", "answer", body), find)
+                body["instead"].append(right.shown if right else other.shown[:0])
+        answer = Answer(state, question.one.shown, **body)
+        answer.check()
+        answer.apply(new)
     return actions
 
 

@@ -30,19 +30,26 @@ STEPS = 50  # of an example
 _TOGETHER, _APART = 4.0, 5.0  # seconds: of a track, and between the beginnings of two
 
 
-def scenes(video="film.mp4", faces=12, people=4, *, scan=0, dim=32, seed=0):
+STRANGER = 100  # added to who it was
+
+
+def scenes(video="film.mp4", faces=12, people=4, *, scan=0, dim=32, seed=0, stranger=None):
     """Return the tracks of a video as one of three scans finds them.
 
     Two faces side by side for four seconds, then the next two. The scans look at other times; some
-    tracks are two in one scan and one in another, and no id means the same in two of them.
+    tracks are two in one scan and one in another, and no id means the same in two of them. A
+    ``stranger`` has another face than in the other scans, at the same times and in the same place.
     """
     rng = np.random.default_rng(seed)
     who = rng.integers(0, people, faces)
     looks = np.eye(dim)[who] + 0.45 * rng.normal(size=(faces, dim)) / np.sqrt(dim)
+    if stranger is not None:
+        looks[stranger], who[stranger] = np.eye(dim)[-1], STRANGER
     columns: dict[str, list] = {k: [] for k in ("track", "time", "frame", "box", "feature", "who")}
     number = 0
     for face in range(faces):
         start, left = _APART * (face // 2), 50.0 if face % 2 == 0 else 300.0
+        left += stranger is not None
         halves = 2 if scan and face % 3 == scan else 1
         for half in range(halves):
             length = _TOGETHER / halves
@@ -79,16 +86,18 @@ def moments_of(tracks: TrackSet, row: int) -> frozenset[Moment]:
     own = slice(tracks.offsets[row], tracks.offsets[row + 1])
     video = tracks.videos[tracks.video[row]].removesuffix(".mp4")
     found = set()
+    other = STRANGER if tracks.identity[row] == f"p{STRANGER}" else 0
     for time, box in zip(tracks.time[own] + 1e-6, tracks.box[own], strict=True):
         scene = int(time // _APART)
         quarter = int((time - scene * _APART) // (_TOGETHER / 4))
-        found.add((video, 2 * scene + int(box[0] > 200), quarter))
+        found.add((video, other + 2 * scene + int(box[0] > 200), quarter))
     return frozenset(found)
 
 
 def cut_time(moment: Moment) -> float:
     """Return a time between a moment and the one before it."""
     _, face, quarter = moment
+    face %= STRANGER
     return _APART * (face // 2) + quarter * _TOGETHER / 4 - 0.01
 
 

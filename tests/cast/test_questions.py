@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -46,12 +48,7 @@ def answer(state, question, who):
             said["instead"].append(instead.shown if right else rows[:0])
     made = Answer(state, question.one.shown, mixed=[], **said)
     made.check()
-    for number, rows in made.pins:
-        state.pin[rows] = number or int(state.owner.max()) + 1
-    state.names |= dict(made.names)
-    state.different += [(made.one, rows) for rows in made.different]
-    state.same += made.compared
-    state.checked[made.checked] = True
+    made.apply(count(int(state.owner.max()) + 1))
 
 
 def outside(question):

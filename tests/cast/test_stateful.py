@@ -34,7 +34,7 @@ VERBS = (
     "name", "background", "merge", "move", "not_face", "cut", "answer", "undo", "redo",
     "recluster", "stale",
 )  # fmt: skip
-SCANS = [scenes(scan=k) for k in range(3)]
+SCANS = [*(scenes(scan=k) for k in range(3)), scenes(stranger=4)]
 
 
 class OneVideo(Talk):
@@ -46,7 +46,7 @@ class OneVideo(Talk):
         self.opened(write_folder(self.home / "film.cast", SCANS[0]))
         self.settle()
 
-    @rule(k=st.integers(0, 2))
+    @rule(k=st.integers(0, 3))
     def scan_again(self, k):
         before, self.sound = self.now, False
         scan_again(self.folder, SCANS[k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -130,6 +131,16 @@ class Answer:
         self.pins.append((number, np.setdiff1d(np.union1d(there, rows), gone)))
         self.compared.append((target, rows))
         self.checked = np.union1d(self.checked, rows)
+
+    def apply(self, new: Iterator[int]) -> None:
+        """Let it hold in the state alone, without a log; ``new`` gives ids of new characters."""
+        for number, rows in self.pins:
+            self.state.pin[rows] = number or next(new)
+        self.state.names |= dict(self.names)
+        self.state.different += [(self.one, rows) for rows in self.different]
+        self.state.same += self.compared
+        self.state.checked[self.checked] = True
+        self.state.mixed += self.mixed
 
     def pieces(self) -> list[list[Rows]]:
         """Return for each pinned character the parts that come together, by where they are now."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -136,11 +137,7 @@ def give(state: State, pair: Compared, said: int) -> None:
     else:
         made = Answer(state, rows, [], ones, [], [none] * len(ones))
     made.check()
-    for number, pinned in made.pins:
-        state.pin[pinned] = number or int(state.owner.max()) + 1
-    state.different += [(made.one, some) for some in made.different]
-    state.same += made.compared
-    state.checked[made.checked] = True
+    made.hold(count(int(state.owner.max()) + 1))
 
 
 def by_questions(one: Case) -> tuple[int, int, int, int]:
@@ -153,25 +150,23 @@ def by_questions(one: Case) -> tuple[int, int, int, int]:
         actions by hand for what is left, and questions until none is left.
     """
     state = State.of(one.labels + 1)
-    answered = changed = right = 0
+    changed, right = 0, None
     for asked in range(MOST):
         left = sum(by_hand(one, state.owner)[:2])
-        if left:
-            answered = asked
+        if not left and right is None:
+            right = asked
         found = questions(one.points, one.facts, state, 1)
-        if not left and not right:
-            right = asked + 1
         if not found:
-            return (right - 1 if right else asked), changed, left, asked
+            return asked if right is None else right, changed, left, asked
         for pair in found[0].pairs:
             said = true_answer(one, pair)
-            changed += not right and said != (0 if pair.inside else -1)
+            changed += right is None and said != (0 if pair.inside else -1)
             give(state, pair, said)
-    raise RuntimeError(f"{one.name}: questions never end ({answered})")
+    raise RuntimeError(f"{one.name}: questions never end")
 
 
 def evidence_of(one: Case) -> dict[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]:
-    """Return what speaks for pairs of characters, and for parts, being one person; and the truth."""
+    """Return what speaks for pairs of characters, and parts, being one person; and if they are."""
     place = np.unique(one.labels, return_inverse=True)[1]
     rows = [np.flatnonzero(place == c) for c in range(place.max() + 1)]
     who = np.array([one.who(own) for own in rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,10 +57,16 @@ class Answer:
         """All tracks that it names."""
         return np.concatenate([self.one, *self.same, *self.different, *self.mixed, *self.instead])
 
-    @property
-    def n_new(self) -> int:
-        """How many new characters it makes."""
-        return sum(number == 0 for number, _ in self.pins)
+    def hold(self, new: Iterator[int]) -> None:
+        """Let it hold in its state, with ids for its new characters."""
+        self.pins = [(number or next(new), rows) for number, rows in self.pins]
+        for number, rows in self.pins:
+            self.state.pin[rows] = number
+        self.state.names |= dict(self.names)
+        self.state.different += [(self.one, rows) for rows in self.different]
+        self.state.same += self.compared
+        self.state.checked[self.checked] = True
+        self.state.mixed += self.mixed
 
     def check(self) -> None:
         """Work out what follows, or refuse an answer that contradicts itself."""

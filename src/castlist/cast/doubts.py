@@ -125,7 +125,8 @@ def may_be_two(
             best = int(settles.argmax())
             left -= int(sizes[best])
             same = float(likely[best])
-            found.append(Doubt(k, rows[parts[best]], (k,), (same,), 1 - same))
+            wrong = 1.0 if k in several else 1 - same
+            found.append(Doubt(k, rows[parts[best]], (k,), (same,), wrong))
             settles[(parts & parts[best]).any(axis=1) | (sizes > left)] = 0
     return found
 

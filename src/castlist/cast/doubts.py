@@ -19,6 +19,8 @@ DOUBTS = 9
 CHOICES = 4
 #: Nothing is asked any more if fewer than so many of a question's doubts are expected to be wrong.
 WORTH_ASKING = 0.4
+#: Nobody is compared who is less likely the same person, or another, than that.
+LEAST = 0.02
 #: A character of more tracks is taken apart by so many of them, spread over it.
 _MOST = 400
 #: How many characters are looked at for parts that are somebody else.
@@ -78,7 +80,8 @@ def may_be_one(likely: NDArray[np.float64], members: list[Rows]) -> list[Doubt]:
     sizes = np.array([len(rows) for rows in members])
     rank = np.empty(n, np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(n)
-    larger = np.where(rank[None, :] < rank[:, None], likely, 0.0)
+    asked = (rank[None, :] < rank[:, None]) & (likely >= LEAST)
+    larger = np.where(asked, likely, 0.0)
     best = np.argsort(-larger, axis=1, kind="stable")[:, :CHOICES]
     found = np.take_along_axis(larger, best, axis=1)
     made = []
@@ -114,6 +117,8 @@ def may_be_two(
         likely = likely_inside(inside(points, facts, rows, parts, others))
         sizes = parts.sum(axis=1)
         settles = (1 - likely) * sizes
+        if k not in several:
+            settles[1 - likely < LEAST] = 0
         settles[(parts & checked[rows]).any(axis=1)] = 0
         for sides in compared:
             mine = [np.isin(rows, side) for side in sides]

@@ -64,7 +64,8 @@ def series(name: str, paths: list[Path], work: Path) -> None:
         before = put_together(known, model.threshold)[known.of_track] + 1
         balls = Balls.of(np.concatenate([points[k] for k in rest]), before)
         new = units_of([episodes[last]], [points[last]])
-        after = place_units(new, balls, model.threshold)[0][new.of_track]
+        first = int(balls.numbers.max()) + 1
+        after = place_units(new, balls, model.threshold, first)[0][new.of_track]
         order = np.concatenate([identity[k] for k in [*rest, last]])
         found = np.concatenate([before, after])
         added.append((100 * nmi(order, found), len(np.unique(found))))
@@ -130,7 +131,7 @@ def grow(known: int, new: int, threshold: float) -> None:
             began = time.perf_counter()
             there = Balls.load(Path(home) / "balls.npz")
             read = time.perf_counter()
-            place, _ = place_units(units, there, threshold)
+            place, _ = place_units(units, there, threshold, len(who) + 1)
             placed = time.perf_counter()
             there.with_more(points, place[unit], {}, (2, 0)).save(Path(home) / "new.npz")
             spent["read"].append(read - began)

@@ -137,7 +137,7 @@ def give(state: State, pair: Compared, said: int) -> None:
     else:
         made = Answer(state, rows, [], ones, [], [none] * len(ones))
     made.check()
-    made.hold(count(int(state.owner.max()) + 1))
+    made.apply(count(int(state.owner.max()) + 1))
 
 
 def by_questions(one: Case) -> tuple[int, int, int, int]:

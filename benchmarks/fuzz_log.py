@@ -51,8 +51,9 @@ _SCHEMAS = (
 def _change_row(db: sqlite3.Connection, rng: Random) -> None:
     table, columns = rng.choice((
         ("events", ("number", "at", "who", "kind", "body")),
-        ("anchors", ("number", "scan", "track", "video", "faces")),
-        ("clusterings", ("basis", "labels", "points")),
+        ("anchors", ("number", "scan", "track", "video", "faces", "describer", "feature")),
+        ("clusterings", ("tracks", "labels", "points")),
+        ("ids", ("next",)),
     ))  # fmt: skip
     column = rng.choice(columns)
     row = db.execute(f"SELECT rowid, {column} FROM {table} ORDER BY random() LIMIT 1").fetchone()

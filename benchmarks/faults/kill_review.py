@@ -246,19 +246,20 @@ def _log(cast: Corrections) -> list[Any]:
 
     What was on its way when the server was killed may have been given numbers, and no more.
     """
-    track = {number: anchor.track for number, _, anchor in cast.log.anchors()}
+    track = {number: anchor.track for number, anchor in cast.log.anchors().items()}
 
-    def named(value: Any) -> Any:
+    def named(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: named(one, name) for name, one in value.items()}
         if isinstance(value, list):
-            return [named(one) for one in value]
-        return track[value] if type(value) is int else value
+            return [named(one, key) for one in value]
+        plain = type(value) is not int or key in ("id", "event", "clustering")
+        return value if plain else track[value]
 
     return [
-        (event.number, event.who, event.kind,
-         event.body if event.kind in ("undo", "redo") else
-         {name: named(value) for name, value in event.body.items()})
+        (event.number, event.who, event.kind, named(event.body.model_dump(mode="json")))
         for event, _ in cast.history
-    ]  # fmt: skip
+    ]
 
 
 def _shown(cast: Corrections) -> Any:

@@ -41,7 +41,7 @@ def say(state, pair, said):
     else:
         made = Answer(state, rows, [], ones, [], [none] * len(ones))
     made.check()
-    made.hold(count(int(state.owner.max()) + 1))
+    made.apply(count(int(state.owner.max()) + 1))
 
 
 def answer(state, question, who):

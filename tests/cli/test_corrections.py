@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -51,6 +53,18 @@ def test_what_cannot_be_is_said_in_a_line(folder, words, said):
     assert Corrections(folder).last == 0
 
 
+def test_a_number_is_a_number_though_somebody_is_called_so(folder):
+    cast = Corrections(folder)
+    cast.name(3, "1")
+    cast.close()
+    castlist("name", folder, "1", "Anna")
+    castlist("background", folder, "3")
+    cast = Corrections(folder)
+    assert {one.number: one.name for one in cast.cast.characters if one.name} == {1: "Anna", 3: "1"}
+    assert cast.character(3).background
+    assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
+
+
 def test_two_names_and_how_to_say_which(folder):
     cast = Corrections(folder)
     cast.name(1, "Anna")
@@ -96,3 +110,50 @@ def test_a_joined_cast_has_a_name(folder, tmp_path):
     for out in (".", "/"):
         done = castlist("join", folder, other, "-o", out, code=2)
         assert "a joined cast needs a folder of its own" in done.stderr
+
+
+HEAVY = ("cv2", "av", "torch", "numba", "scenedetect")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["name", "1", "Anna"], ["merge", "1", "3"], ["split", "0000"], ["background", "1"],
+        ["cut", "0004", "7"], ["undo"], ["log"], ["name", "--help"],
+    ],
+)  # fmt: skip
+def test_a_correction_loads_neither_decoder_nor_network(folder, words):
+    """Nor does it work out what a question would need."""
+    if words == ["undo"]:
+        Corrections(folder).name(1, "Anna")
+    code = f"""
+import sys
+sys.argv = ["castlist", {words[0]!r}, {str(folder)!r}, *{words[1:]!r}]
+from castlist.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {HEAVY} if name in sys.modules], "castlist.cast.evidence" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[] False"
+
+
+def test_cut_and_put_back(folder):
+    cast = Corrections(folder)
+    begin, end = cast.tracks.spans[cast.rows(["0004"])[0]]
+    assert "5 characters" in castlist("cut", folder, "0004", f"{(begin + end) / 2}").stdout
+    told = castlist("cut", folder, "0004", "7", code=2).stderr
+    assert "there is no track '0004'" in told
+    assert "give a time in between" in castlist("cut", folder, "0008", "0", code=2).stderr
+    castlist("split", folder, "0001", "--not-a-face")
+    assert "0001" not in castlist("export", folder, "--to", "csv", "-o", "-").stdout
+    castlist("split", folder, "0001", "--a-face")
+    assert "4 characters" in [castlist("undo", folder) for _ in range(3)][-1].stdout
+
+
+def test_the_log_says_who_moved_from_whom_to_whom(folder):
+    castlist("split", folder, "0000", "--to", "3")
+    (event,) = json.loads(castlist("log", folder, "--json").stdout)
+    assert event["moves"] == [{"from": 1, "to": 3, "tracks": ["0000"]}]

@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import castlist.scanning.scan
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
 from castlist.cast.checks import RUN
+from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
 from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
@@ -168,6 +171,36 @@ def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, mon
     again = scan(sample[0], folder)
     assert again.report.read_text("utf-8").count("data:image/jpeg") > 5
     assert files(folder) == files(scanned.folder)
+
+
+def test_an_open_cast_is_whole_until_the_new_scan_is(sample, scanned, tmp_path, monkeypatch):
+    """While tracks are grouped, the old scan is there with its own pictures; then it is said."""
+    folder = tmp_path / "copy.cast"
+    shutil.copytree(scanned.folder, folder)
+    page = Corrections(folder)
+    track = str(page.tracks.ids[0])
+    version, faces = page.version, page.pictures_of(track)[0].read_bytes()
+    real = castlist.scanning.scan.embed_tracks
+    seen = []
+
+    def grouping(*given):
+        page.refresh()
+        assert page.has_pictures(track)
+        assert page.pictures_of(track)[0].read_bytes() == faces
+        page.name(1, "Anna")
+        with closing(Corrections(folder)) as another:  # who opens it now sees the old one, too
+            assert another.tracks.ids.tolist() == page.tracks.ids.tolist()
+        seen.append(page.version)
+        return real(*given)
+
+    monkeypatch.setattr(castlist.scanning.scan, "embed_tracks", grouping)
+    scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+    assert seen == [version + 1]  # one event, and no other scan
+    assert not page.has_pictures(track)
+    page.refresh()
+    assert page.version > seen[0] + 1
+    assert page.character("Anna").number == 1
+    assert page.has_pictures(str(page.tracks.ids[0]))
 
 
 def test_a_damaged_file_of_a_cast_is_made_again(sample, scanned, tmp_path):

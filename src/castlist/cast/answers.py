@@ -57,17 +57,6 @@ class Answer:
         """All tracks that it names."""
         return np.concatenate([self.one, *self.same, *self.different, *self.mixed, *self.instead])
 
-    def hold(self, new: Iterator[int]) -> None:
-        """Let it hold in its state, with ids for its new characters."""
-        self.pins = [(number or next(new), rows) for number, rows in self.pins]
-        for number, rows in self.pins:
-            self.state.pin[rows] = number
-        self.state.names |= dict(self.names)
-        self.state.different += [(self.one, rows) for rows in self.different]
-        self.state.same += self.compared
-        self.state.checked[self.checked] = True
-        self.state.mixed += self.mixed
-
     def check(self) -> None:
         """Work out what follows, or refuse an answer that contradicts itself."""
         owner, names = self.state.owner, self.state.names
@@ -137,6 +126,17 @@ class Answer:
         self.pins.append((number, np.setdiff1d(np.union1d(there, rows), gone)))
         self.compared.append((target, rows))
         self.checked = np.union1d(self.checked, rows)
+
+    def apply(self, new: Iterator[int]) -> None:
+        """Let it hold in the state alone, without a log; ``new`` gives ids of new characters."""
+        self.pins = [(number or next(new), rows) for number, rows in self.pins]
+        for number, rows in self.pins:
+            self.state.pin[rows] = number
+        self.state.names |= dict(self.names)
+        self.state.different += [(self.one, rows) for rows in self.different]
+        self.state.same += self.compared
+        self.state.checked[self.checked] = True
+        self.state.mixed += self.mixed
 
     def pieces(self) -> list[list[Rows]]:
         """Return for each pinned character the parts that come together, by where they are now."""

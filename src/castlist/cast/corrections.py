@@ -205,7 +205,7 @@ class Corrections(CurrentCast):
                 answer = self._answer(state, one)
                 pieces = answer.pieces()
                 waived = tuple(pair for some in pieces for pair in self._waived(some, waive))
-                answer.hold(new)
+                answer.apply(new)
                 words.append(self._words(answer, waived))
             return self.say("answer", Words.of(words), after, list(range(first, next(new))))
 

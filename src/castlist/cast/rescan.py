@@ -41,11 +41,13 @@ class Regrouped:
 
 
 def was_scanned(folder: Path) -> bool:
-    """Say whether there is an earlier scan in a folder, or anything was said of one."""
-    if (folder / CAST).is_file():
-        return True
+    """Say whether there is an earlier scan in a folder, whole, or anything was said of one."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        return log.last > 0
+        if log.last > 0:
+            return True
+    with suppress(InputError), closing(CurrentCast(folder)):
+        return True
+    return False  # none, or so damaged that nobody knows its characters
 
 
 def regroup(
@@ -74,8 +76,9 @@ def regroup(
     progress : callable
         Told how far it is.
     """
-    first = next_id(folder)
-    # Until they are clustered, every track is somebody else.
+    with closing(Log(folder / CORRECTIONS)) as log:
+        first = log.next_id(next_id(folder))
+    # Until they are clustered, every track is somebody else, and nobody who is there.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
         folder, tracks, alone, points, threshold, 0.0, {}, (print_of(tracks),), first + len(tracks)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from castlist.cli.common import (
@@ -19,10 +18,11 @@ from castlist.cli.common import (
     read_with_model,
 )
 from castlist.errors import counted
-from castlist.export.csv import text_cell
 from castlist.io.files import printable, replacing
 from castlist.io.places import check_file
-from castlist.tracks import TrackSet
+
+if TYPE_CHECKING:
+    from castlist.tracks import TrackSet
 
 _MOST = 20  # characters shown
 
@@ -56,6 +56,8 @@ def cluster(
 
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
+    import numpy as np
+
     from castlist.cast.shared_frames import told
     from castlist.cluster.tracks import cluster_tracks
     from castlist.report.given_up import given_up_line
@@ -95,6 +97,8 @@ def cluster(
 
 
 def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
+    from castlist.export.csv import text_cell
+
     with (
         replacing(path) as partial,
         partial.open("w", newline="", encoding="utf-8", errors="replace") as file,  # odd names

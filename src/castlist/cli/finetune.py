@@ -10,7 +10,6 @@ import typer
 from castlist.cli.common import Boxes, Data, progress, waiting
 from castlist.errors import counted
 from castlist.io.places import check_file
-from castlist.io.read import read_tracks
 
 
 def finetune(
@@ -40,6 +39,7 @@ def finetune(
     """
     from dataclasses import replace
 
+    from castlist.io.read import read_tracks
     from castlist.learn.finetune import FinetuneSettings
     from castlist.learn.finetune import finetune as tune
     from castlist.learn.model_file import load_model, save_model

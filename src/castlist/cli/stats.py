@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import Boxes, Data, Json, print_json, print_table, waiting
-from castlist.io.read import read_tracks
 
 
 def stats(
@@ -26,6 +25,7 @@ def stats(
 
     Example: `castlist stats episodes/ --figure skew.png`
     """
+    from castlist.io.read import read_tracks
     from castlist.study.figures import draw_skew
     from castlist.study.statistics import Statistics, statistics_table
 

@@ -19,7 +19,6 @@ from castlist.cli.common import (
     waiting,
 )
 from castlist.errors import CollapseWarning
-from castlist.io.read import read_tracks
 from castlist.learn.recipes import DEFAULT_RECIPE, RECIPES, recipe_settings
 from castlist.learn.settings import LOSS_NAMES
 
@@ -134,6 +133,7 @@ def train(
 
     Example: `castlist train movies/ --exclude test_people.txt -o run`
     """
+    from castlist.io.read import read_tracks
     from castlist.learn.run import MODEL
     from castlist.learn.train import train as learn
 

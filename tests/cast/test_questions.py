@@ -34,14 +34,17 @@ def say(state, pair, said):
     none = np.empty(0, np.int64)
     rows = pair.other.tracks if pair.inside else pair.other.shown
     ones = [one.shown for one in pair.ones]
-    if pair.inside and said:
-        made = Answer(state, ones[0], [], [rows], [], [ones[said] if said > 0 else none])
-    elif said >= 0:
-        made = Answer(state, ones[said], [rows], [], [], [])
-    else:
-        made = Answer(state, rows, [], ones, [], [none] * len(ones))
-    made.check()
-    made.apply(count(int(state.owner.max()) + 1))
+    made = []
+    if said >= 0 and not (pair.inside and said):
+        made.append((ones[said], [rows], [], []))
+    elif pair.inside:
+        made.append((ones.pop(0), [], [rows], [ones[said - 1] if said > 0 else none]))
+    if said < 0 and ones:
+        made.append((rows, [], ones, [none] * len(ones)))
+    for one, same, different, instead in made:
+        given = Answer(state, one, same, different, [], instead)
+        given.check()
+        given.apply(count(int(state.owner.max()) + 1))
 
 
 def answer(state, question, who):
@@ -119,6 +122,19 @@ def test_true_answers_end_and_make_nothing_worse(noise):
         assert len(before) < 100, "questions never end"
     assert before == sorted(before, reverse=True)
     assert before[-1] == 0
+
+
+def test_who_is_none_of_those_shown_is_not_compared_with_them_again():
+    points, who = some_people([30, 4, 20, 3], noise=0.15, alike=0.3)
+    labels = np.where(np.arange(57) == 30, 0, who)
+    state = State.of(labels + 1)
+    pair = next(p for q in ask(points, state, most=99) for p in q.pairs if 30 in p.other.tracks)
+    assert pair.inside
+    assert len(pair.ones) > 1
+    say(state, pair, -1)
+    refused = {one.character for one in pair.ones}
+    again = [p for q in ask(points, state, most=99) for p in q.pairs if 30 in p.other.tracks]
+    assert not refused & {one.character for p in again for one in p.ones}
 
 
 def test_what_is_sure_is_not_asked_about():

@@ -129,20 +129,21 @@ function ahead(question) {
   }
 }
 
-// What is said of one doubt.
+// What is said of one doubt: who it is, or that it is none of those.
 function told(one, k) {
   const ones = one.ones.map((other) => other.ids);
-  if (k === SEVERAL) return { tracks: ones[0], mixed: [one.ids] };
-  if (one.inside && k === 0) return { tracks: ones[0], same: [one.ids] };
-  if (one.inside) return { tracks: ones[0], different: [one.ids], instead: [k > 0 ? ones[k] : null] };
-  return k >= 0 ? { tracks: ones[k], same: [one.ids] } : { tracks: one.ids, different: ones };
+  if (k === SEVERAL) return [{ tracks: ones[0], mixed: [one.ids] }];
+  if (k >= 0 && !(one.inside && k > 0)) return [{ tracks: ones[k], same: [one.ids] }];
+  const leaves = one.inside ? [{ tracks: ones[0], different: [one.ids], instead: [k > 0 ? ones[k] : null] }] : [];
+  const others = one.inside ? ones.slice(1) : ones;
+  return k === NOBODY && others.length ? [...leaves, { tracks: one.ids, different: others }] : leaves;
 }
 
 function answer() {
   const question = waiting[0];
   if (!question) return;
   const changed = question.doubts.filter((one, i) => said[i] !== (one.inside ? 0 : NOBODY)).length;
-  const answers = question.doubts.map((one, i) => told(one, said[i]));
+  const answers = question.doubts.flatMap((one, i) => told(one, said[i]));
   act({ kind: "answer", after: last, answers }, `${changed} of ${question.doubts.length} were changed.`);
 }
 

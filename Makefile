@@ -48,12 +48,16 @@ bench-bounded: $(READY)
 	$(BIN)/python benchmarks/bench_bounded.py --faces $(SHARED)/faces/lfw.zip
 	$(BIN)/python benchmarks/bench_grouping.py
 
-bench-review: $(READY)
-	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
-	$(BIN)/python benchmarks/bench_review.py study-data
-
 # Clips of your own: make bench-tv TV=folder; options of the scan: SCAN=--no-finetune.
 TV ?= $(SHARED)/tv
+study-data/tv-casts: $(READY)
+	$(BIN)/python benchmarks/bench_tv.py $(TV) --keep $@
+
+bench-review: $(READY) $(if $(wildcard $(TV)/truth),study-data/tv-casts)
+	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
+	$(BIN)/python benchmarks/bench_review.py --episodes study-data/recast_val \
+		$(if $(wildcard $(TV)/truth),--casts study-data/tv-casts --truth $(TV)/truth)
+
 bench-tv: $(READY)
 	$(BIN)/python benchmarks/bench_tv.py $(TV) -- $(SCAN)
 

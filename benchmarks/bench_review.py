@@ -1,215 +1,266 @@
-"""How many actions a cast takes to correct: ``python benchmarks/bench_review.py study-data``.
+"""How many actions a cast takes to correct: ``bench_review.py --casts CASTS --truth TRUTH``.
 
-A reviewer who knows the truth corrects the 12 recast episodes, as scanned by default, until WCP is
-0.99 and every named character is one cluster, in three ways: answering castlist's questions, moving
-wrong tracks one by one, and going through pairs of clusters by distance. ``--validation`` does the
-same on recast validation, and ``--fit`` prints the weights of ``cast/evidence.py`` as they come out
-there.
+A reviewer who knows the truth corrects casts until every two tracks are in one character if, and
+only if, they show one person: by hand, and by answering castlist's questions and then by hand what
+they leave. CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per
+clip (docs/benchmark.md); ``--episodes`` is a folder of labelled tracks, which the shipped model
+groups. ``--fit`` prints the weights of ``cast/evidence.py`` as they come out on the clips that are
+named by ``--clips`` and on the episodes. ``--left-out`` corrects each of these clips with weights
+that were fitted without it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from castlist import (
-    TrackSet,
-    cluster_tracks,
-    embed_tracks,
-    finetune,
-    read_tracks,
-    shipped_model,
-    wcp,
-)
+from castlist import cluster_tracks, embed_tracks, read_tracks, shipped_model
+from castlist.cast import evidence
 from castlist.cast.answers import Answer
+from castlist.cast.cast import load_cast
 from castlist.cast.doubts import parts_of
 from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
-from castlist.cast.questions import questions
+from castlist.cast.folder import CAST, POINTS, TRACKS
+from castlist.cast.questions import Compared, questions
 from castlist.cast.state import State
+from castlist.io.truth import read_truth
+from castlist.io.untrusted import load_array
+from castlist.score.faces import match_faces, truth_of_tracks
 
 Rows = NDArray[np.int64]
-ENOUGH = 0.99
-MOST = 2000  # actions
+Weights = tuple[NDArray[np.float64], float]
+NOBODY = -1
+MOST = 500  # questions: so many are never asked
 
 
-class Episode:
-    """Tracks, their truth, and what a scan makes of them.
+@dataclass(frozen=True)
+class Case:
+    """Tracks, who they are, and what a scan makes of them.
 
-    Parameters
+    Attributes
     ----------
-    tracks : TrackSet
-        Labelled.
-    cache : Path
-        Where embeddings are kept, which take a minute each.
+    name : str
+        Of the clip, or of the episode.
+    truth : ndarray of int
+        Who each track shows; -1 if that is not known, or no face.
+    labels : ndarray of int
+        The character of each.
+    points, facts
+        As for :func:`castlist.cast.questions.questions`.
     """
 
-    def __init__(self, tracks: TrackSet, cache: Path) -> None:
-        self.name = tracks.videos[0]
-        self.truth = np.unique(tracks.identity, return_inverse=True)[1]
-        names = np.unique(tracks.identity)
-        self.named = ~np.char.startswith(names, "unknown")
-        self.facts = Facts.of(tracks)
-        model = shipped_model()
-        weights = b"".join(v.numpy().tobytes() for v in model.state_dict().values())
-        means = tracks.mean_features()
-        file = cache / f"{hashlib.sha256(weights + means.tobytes()).hexdigest()[:16]}.npz"
-        if not file.is_file():
-            cache.mkdir(parents=True, exist_ok=True)
-            tuned = finetune(model, tracks)
-            labels = cluster_tracks(tracks, tuned).labels
-            np.savez(file, points=embed_tracks(tracks, tuned), labels=labels)
-        with np.load(file) as kept:
-            self.points, self.labels = kept["points"], kept["labels"]
+    name: str
+    truth: Rows
+    labels: Rows
+    points: NDArray[np.float32]
+    facts: Facts
+
+    @classmethod
+    def of_clip(cls, cast: Path, truth: Path) -> Case:
+        """Read a clip that was scanned."""
+        tracks, known = read_tracks(cast / TRACKS), read_truth(truth)
+        matched = match_faces(tracks.time, tracks.box, known.time, known.box)
+        who = truth_of_tracks(tracks.offsets, matched, known.who).who
+        people = {name: k for k, name in enumerate(np.unique(who[who != ""]).tolist())}
+        return cls(
+            truth.stem, np.array([people.get(name, NOBODY) for name in who.tolist()], np.int64),
+            load_cast(cast / CAST, tracks).labels(), load_array(cast / POINTS), Facts.of(tracks),
+        )  # fmt: skip
+
+    @classmethod
+    def of_episode(cls, path: Path) -> Case:
+        """Group labelled tracks as a scan does."""
+        tracks = read_tracks(path)
+        tracks = tracks[tracks.labelled]
+        model = shipped_model(tracks.describer)
+        return cls(
+            path.stem, np.unique(tracks.identity, return_inverse=True)[1],
+            cluster_tracks(tracks, model).labels, embed_tracks(tracks, model),
+            Facts.of(tracks),
+        )  # fmt: skip
 
     def who(self, rows: Rows) -> int:
         """Return who most of some tracks are."""
-        return int(np.bincount(self.truth[rows]).argmax())
-
-    def owners(self, labels: Rows) -> dict[int, int]:
-        """Return who each cluster is, mostly."""
-        return {int(c): self.who(np.flatnonzero(labels == c)) for c in np.unique(labels)}
-
-    def done(self, labels: Rows) -> bool:
-        """Say whether it is good enough."""
-        named = [who for who in self.owners(labels).values() if self.named[who]]
-        return len(named) == len(set(named)) and wcp(self.truth, labels) >= ENOUGH
+        known = self.truth[rows]
+        known = known[known != NOBODY]
+        return int(np.bincount(known).argmax()) if len(known) else NOBODY
 
 
-def by_questions(one: Episode) -> int:
-    """Answer castlist's questions, each of them one action."""
-    state, actions = State.of(one.labels + 1), 0
-    new = count(int(state.base.max()) + 1)
-    while not one.done(state.owner) and actions < MOST:
-        asked = questions(one.points, one.facts, state, 1)
-        if not asked:
-            return MOST
-        question, actions = asked[0], actions + 1
-        me = one.who(question.one.tracks)
-        body: dict[str, Any] = {"same": [], "different": [], "instead": [], "mixed": []}
-        for other, instead in zip(question.others, question.instead, strict=True):
-            own = other.character == question.one.character
-            who = one.who(other.tracks)
-            body["same" if who == me else "different"].append(other.tracks if own else other.shown)
-            if who != me:
-                right = instead if instead is not None and one.who(instead.tracks) == who else None
-                body["instead"].append(right.shown if right else other.shown[:0])
-        answer = Answer(state, question.one.shown, **body)
-        answer.check()
-        answer.apply(new)
-    return actions
+def by_hand(one: Case, owner: Rows) -> tuple[int, int]:
+    """Return the least actions that make a cast right; and the same if merges are of many at once.
+
+    An action moves all tracks of one person from one character to another, or to a new one. If that
+    is all there is in a character, it is a merge; counted last is one merge a person.
+    """
+    known = one.truth != NOBODY
+    if not known.any():
+        return 0, 0
+    people, who = np.unique(one.truth[known], return_inverse=True)
+    characters, where = np.unique(owner[known], return_inverse=True)
+    cells = np.zeros((len(people), len(characters)), np.int64)
+    np.add.at(cells, (who, where), 1)
+    # Each person has one home at most, a character of which they have tracks, and nobody shares it.
+    # All other tracks move. Of equal choices, the homes that hold most of somebody are taken.
+    i, k = linear_sum_assignment(cells + len(who) * (cells > 0), maximize=True)
+    home = np.full(len(people), -1)
+    home[i[cells[i, k] > 0]] = k[cells[i, k] > 0]
+    moving = (cells > 0) & (home[:, None] != np.arange(len(characters)))
+    merged = moving & ((cells > 0).sum(axis=0) == 1)
+    at_once = moving.sum() - merged.sum() + merged.any(axis=1).sum()
+    return int(moving.sum()), int(at_once)
 
 
-def one_by_one(one: Episode, labels: Rows) -> int:
-    """Move tracks to the cluster of whom they are: the wrong ones, then those of smaller pieces."""
-    labels, actions = labels.copy(), 0
-    while not one.done(labels):
-        owners = one.owners(labels)
-        sizes = np.bincount(labels)
-        home: dict[int, int] = {}
-        for cluster in sorted(owners, key=lambda c: -sizes[c]):
-            home.setdefault(owners[cluster], cluster)
-        belongs = np.array([owners[c] for c in labels.tolist()])
-        wrong = np.flatnonzero(belongs != one.truth)
-        astray = np.array([home.get(who, -1) for who in one.truth.tolist()]) != labels
-        astray &= one.named[one.truth] & (belongs == one.truth)
-        purity = wcp(one.truth, labels) < ENOUGH
-        track = int(wrong[0] if purity and len(wrong) else np.flatnonzero(astray)[0])
-        labels[track] = home.get(int(one.truth[track]), labels.max() + 1)
-        actions += 1
-    return actions
+def true_answer(one: Case, pair: Compared) -> int:
+    """Say which of those it is compared with tracks in doubt are; -1 for none.
+
+    What cannot be told stays where it is.
+    """
+    me = one.who(pair.other.tracks)
+    if me == NOBODY:
+        return 0 if pair.inside else -1
+    return next((k for k, who in enumerate(pair.ones) if one.who(who.tracks) == me), -1)
 
 
-def by_distance(one: Episode) -> int:
-    """Say yes or no to pairs of clusters, nearest first; then move what is still wrong."""
-    labels, actions = one.labels.copy(), 0
-    between = 2 - 2 * one.points @ one.points.T
-    refused: set[tuple[int, int]] = set()
-    while actions < MOST:
-        owners = one.owners(labels)
-        named = [who for who in owners.values() if one.named[who]]
-        if len(named) == len(set(named)):
-            return actions + one_by_one(one, labels)
-        clusters = sorted(owners)
-        order = np.argsort(labels, kind="stable")
-        starts = np.searchsorted(labels[order], clusters)
-        far = np.maximum.reduceat(between[np.ix_(order, order)], starts, axis=0)
-        far = np.maximum.reduceat(far, starts, axis=1)
-        far[np.tril_indices(len(clusters))] = np.inf
-        for i, j in np.dstack(np.unravel_index(np.argsort(far, axis=None), far.shape))[0].tolist():
-            a, b = clusters[i], clusters[j]
-            if i >= j or (a, b) in refused:
-                continue
-            actions += 1
-            if owners[a] == owners[b]:
-                labels[labels == b] = a
-                refused = {pair for pair in refused if b not in pair and a not in pair}
-                break
-            refused.add((a, b))
-        else:
-            break
-    return actions + one_by_one(one, labels)
+def give(state: State, pair: Compared, said: int) -> None:
+    """Let an answer hold, as the page gives it."""
+    none = np.empty(0, np.int64)
+    rows = pair.other.tracks if pair.inside else pair.other.shown
+    ones = [who.shown for who in pair.ones]
+    if said >= 0 and not (pair.inside and said):
+        _hold(Answer(state, ones[said], [rows], [], [], []))
+        return
+    if pair.inside:  # it leaves
+        _hold(Answer(state, ones[0], [], [rows], [], [ones[said] if said > 0 else none]))
+        ones = ones[1:]
+    if said < 0 and ones:
+        _hold(Answer(state, rows, [], ones, [], [none] * len(ones)))
 
 
-def fit(episodes: list[Episode]) -> None:
-    """Print the weights of the evidence in ``cast/evidence.py``."""
-    told: dict[str, list[NDArray[Any]]] = {"between": [], "inside": []}
-    same: dict[str, list[bool]] = {"between": [], "inside": []}
-    for one in episodes:
-        place = np.unique(one.labels, return_inverse=True)[1]
-        rows = [np.flatnonzero(place == c) for c in range(place.max() + 1)]
-        who = np.array([one.who(own) for own in rows])
-        i, j = np.triu_indices(len(rows), 1)
-        shared = shared_frames(place, place, one.facts.overlaps, set())
-        everybody = Groups.of(one.points, one.facts, place)
-        told["between"].append(between(everybody, everybody, shared)[i, j])
-        same["between"] += (who[i] == who[j]).tolist()
-        for k, own in enumerate(rows):
-            parts = parts_of(one.facts.looks, own)
-            others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
-            told["inside"].append(inside(one.points, one.facts, own, parts, others))
-            same["inside"] += [one.who(own[part]) == one.who(own[~part]) for part in parts]
-    for name in told:
-        x, y = np.concatenate(told[name]), np.array(same[name])
+def _hold(answer: Answer) -> None:
+    answer.check()
+    answer.apply(count(int(answer.state.owner.max()) + 1))
+
+
+def by_questions(one: Case) -> tuple[int, int, int, int]:
+    """Answer questions until the cast is right, or none is left.
+
+    Returns
+    -------
+    tuple of int
+        Questions answered until then, answers in them that were changed from how they were shown,
+        actions by hand for what is left, and questions until none is left.
+    """
+    state = State.of(one.labels + 1)
+    changed, right = 0, None
+    for asked in range(MOST):
+        left = by_hand(one, state.owner)[0]
+        if not left and right is None:
+            right = asked
+        found = questions(one.points, one.facts, state, 1)
+        if not found:
+            return asked if right is None else right, changed, left, asked
+        for pair in found[0].pairs:
+            said = true_answer(one, pair)
+            changed += right is None and said != (0 if pair.inside else -1)
+            give(state, pair, said)
+    raise RuntimeError(f"{one.name}: questions never end")
+
+
+def evidence_of(one: Case) -> dict[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+    """Return what speaks for pairs of characters, and parts, being one person; and if they are."""
+    place = np.unique(one.labels, return_inverse=True)[1]
+    rows = [np.flatnonzero(place == c) for c in range(place.max() + 1)]
+    who = np.array([one.who(own) for own in rows])
+    i, j = (who != NOBODY).nonzero()[0][np.array(np.triu_indices((who != NOBODY).sum(), 1))]
+    shared = shared_frames(place, place, one.facts.overlaps, set())
+    everybody = Groups.of(one.points, one.facts, place)
+    told, same = [np.empty((0, len(evidence.INSIDE)))], []
+    for k, own in enumerate(rows):
+        parts = parts_of(one.facts.looks, own)
+        sides = [(one.who(own[part]), one.who(own[~part])) for part in parts]
+        known = np.array([NOBODY not in side for side in sides], bool)
+        others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
+        told.append(inside(one.points, one.facts, own, parts, others)[known])
+        same += [a == b for a, b in sides if NOBODY not in (a, b)]
+    return {
+        "BETWEEN": (between(everybody, everybody, shared)[i, j], who[i] == who[j]),
+        "INSIDE": (np.concatenate(told), np.array(same, bool)),
+    }
+
+
+def fit(cases: Sequence[Case]) -> dict[str, Weights]:
+    """Return the weights of the evidence, and where it begins, by logistic regression."""
+    found = [evidence_of(one) for one in cases]
+    made = {}
+    for name in ("BETWEEN", "INSIDE"):
+        x, y = (np.concatenate(part) for part in zip(*(one[name] for one in found), strict=True))
         scale = StandardScaler().fit(x)
-        made = LogisticRegression(max_iter=5000).fit(scale.transform(x), y)
-        weights = made.coef_[0] / scale.scale_
-        start = float(made.intercept_[0] - weights @ scale.mean_)
-        print(f"{name}: {sum(y)} of {len(y)}, {weights.round(3).tolist()}, {start:.3f}")
+        model = LogisticRegression(max_iter=5000).fit(scale.transform(x), y)
+        weights = model.coef_[0] / scale.scale_
+        made[name] = weights, float(model.intercept_[0] - weights @ scale.mean_)
+    return made
+
+
+def use(weights: dict[str, Weights]) -> None:
+    """Let questions be asked by other weights."""
+    evidence.BETWEEN, evidence.ODDS_BETWEEN = weights["BETWEEN"]
+    evidence.INSIDE, evidence.ODDS_INSIDE = weights["INSIDE"]
+
+
+def table(cases: Sequence[Case], left_out: Sequence[Case] = (), rest: Sequence[Case] = ()) -> None:
+    """Print what each of some casts takes, and all together."""
+    print("| | tracks | characters | people | by hand | merging at once | with questions | of them "
+          "questions | changed answers | by hand | until none is left |")  # fmt: skip
+    print("|---" + "|---:" * 10 + "|")
+    total = np.zeros(10, int)
+    for one in cases:
+        if any(one is other for other in left_out):
+            use(fit([*(other for other in left_out if other is not one), *rest]))
+        asked, changed, left, all_asked = by_questions(one)
+        known = one.truth != NOBODY
+        row = np.array([
+            known.sum(), len(np.unique(one.labels[known])), len(np.unique(one.truth[known])),
+            *by_hand(one, one.labels), asked + left, asked, changed, left, all_asked,
+        ])  # fmt: skip
+        total += row
+        print("|", " | ".join(map(str, [one.name, *row])), "|", flush=True)
+    print("| all |", " | ".join(map(str, total)), "|")
+    print(f"\nWith questions: {100 * total[5] / max(total[3], 1):.0f} % of the actions by hand\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("work", type=Path)
-    parser.add_argument("--validation", action="store_true")
+    parser.add_argument("--casts", type=Path)
+    parser.add_argument("--truth", type=Path)
+    parser.add_argument("--clips", nargs="*", help="some of them; all if not given")
+    parser.add_argument("--episodes", type=Path, help="a folder of labelled tracks")
+    parser.add_argument("--left-out", action="store_true")
     parser.add_argument("--fit", action="store_true")
     given = parser.parse_args()
-    validation = given.validation or given.fit
-    if not any(given.work.glob(f"recast{'_val' if validation else ''}/*.parquet")):
-        parser.error(f"{given.work} has no recast episodes; study_data.py --for review makes them")
-    folders = ["recast_val/*", "review_val/*/*"] if validation else ["recast/*"]
-    paths = [path for one in folders for path in sorted(given.work.glob(f"{one}.parquet"))]
-    episodes = [Episode(read_tracks(path), given.work / "review") for path in paths]
+    truths = sorted(given.truth.glob("*.csv")) if given.truth and given.casts else []
+    truths = [path for path in truths if not given.clips or path.stem in given.clips]
+    clips = [Case.of_clip(given.casts / f"{path.stem}.cast", path) for path in truths]
+    files = sorted(given.episodes.glob("*.parquet")) if given.episodes else []
+    episodes = [Case.of_episode(path) for path in files]
+    if not clips and not episodes:
+        parser.error("no clips with truth (docs/benchmark.md), and no episodes")
     if given.fit:
-        fit(episodes)
+        for name, (weights, odds) in fit([*clips, *episodes]).items():
+            print(f"{name} = np.array({weights.round(3).tolist()})\nODDS_{name} = {odds:.3f}")
         return
-    print("| episode | tracks | #Ch | #Cl | WCP | questions | one by one | by distance |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    total = np.zeros(3, int)
-    for one in episodes:
-        counts = by_questions(one), one_by_one(one, one.labels), by_distance(one)
-        total += counts
-        facts = [len(one.truth), len(one.named), len(np.unique(one.labels))]
-        purity = f"{100 * wcp(one.truth, one.labels):.1f}"
-        print("|", " | ".join(map(str, [one.name, *facts, purity, *counts])), "|", flush=True)
-    print("| all | | | | |", " | ".join(map(str, total)), "|")
+    if episodes:
+        table(episodes)
+    if clips:
+        table(clips, clips if given.left_out else (), episodes)
 
 
 if __name__ == "__main__":

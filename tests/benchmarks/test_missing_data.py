@@ -26,7 +26,7 @@ def ended(monkeypatch, folder, name, *words):
         ("bench_neighbours nothere", "there is no nothere/val.parquet"),
         ("bench_cuts --data nothere", "there is no nothere/clips"),
         ("cut_videos out --data nothere", "there is no nothere/clips"),
-        ("bench_review nothere", "nothere has no recast episodes"),
+        ("bench_review --episodes nothere", "no clips with truth"),
         ("bench_pairs casts nothere", "nothere has no truth"),
         ("bench_model nothere", "nothere has no track files"),
         ("fit_certainty casts nothere nothere", "no truth, or no episodes"),

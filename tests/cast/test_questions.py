@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist.cast.answers import Answer
-from castlist.cast.doubts import CANDIDATES
+from castlist.cast.doubts import CHOICES, DOUBTS
 from castlist.cast.questions import SHOWN, questions
 from castlist.cast.state import State
 from tests.cast.test_evidence import facts
@@ -18,15 +18,33 @@ def unit(x):
     return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
 
 
-def some_people(counts, dim=12, noise=0.05, seed=0):
-    """Return points around one direction a person, and who is who."""
+def some_people(counts, dim=12, noise=0.05, seed=0, alike=0.0):
+    """Return points around one direction a person, and who is who; all may be alike."""
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(len(counts)), counts)
-    return unit(np.eye(dim)[who] + noise * rng.normal(size=(len(who), dim))), who
+    return unit(alike + np.eye(dim)[who] + noise * rng.normal(size=(len(who), dim))), who
 
 
 def ask(points, state, overlaps=NO_FRAMES, most=20, skipped=()):
     return questions(points, facts(points, overlaps=overlaps), state, most, skipped)
+
+
+def say(state, pair, said):
+    """Answer one doubt by the place of whom it is, -1 for somebody else, as the page does."""
+    none = np.empty(0, np.int64)
+    rows = pair.other.tracks if pair.inside else pair.other.shown
+    ones = [one.shown for one in pair.ones]
+    made = []
+    if said >= 0 and not (pair.inside and said):
+        made.append((ones[said], [rows], [], []))
+    elif pair.inside:
+        made.append((ones.pop(0), [], [rows], [ones[said - 1] if said > 0 else none]))
+    if said < 0 and ones:
+        made.append((rows, [], ones, [none] * len(ones)))
+    for one, same, different, instead in made:
+        given = Answer(state, one, same, different, [], instead)
+        given.check()
+        given.apply(count(int(state.owner.max()) + 1))
 
 
 def answer(state, question, who):
@@ -35,97 +53,130 @@ def answer(state, question, who):
     def of(strip):
         return np.bincount(who[strip.tracks]).argmax()
 
-    me = of(question.one)
-    said = {"same": [], "different": [], "instead": []}
-    for other, instead in zip(question.others, question.instead, strict=True):
-        inside = other.character == question.one.character
-        rows = other.tracks if inside else other.shown  # as the page does
-        if of(other) == me:
-            said["same"].append(rows)
-        else:
-            said["different"].append(rows)
-            right = instead is not None and of(instead) == of(other)
-            said["instead"].append(instead.shown if right else rows[:0])
-    made = Answer(state, question.one.shown, mixed=[], **said)
-    made.check()
-    made.apply(count(int(state.owner.max()) + 1))
+    for pair in question.pairs:
+        right = [of(one) == of(pair.other) for one in pair.ones]
+        say(state, pair, right.index(True) if any(right) else -1)
 
 
-def outside(question):
-    return [other for other in question.others if other.character != question.one.character]
+def pairs_of(asked):
+    """Return every two groups that are compared, by number if they are whole characters."""
+    return [
+        (one.character, pair.other.character, tuple(pair.other.tracks) if pair.inside else ())
+        for question in asked
+        for pair in question.pairs
+        for one in pair.ones[: 1 if pair.inside else None]
+    ]
+
+
+def outside(asked):
+    return [pair for question in asked for pair in question.pairs if not pair.inside]
 
 
 def test_a_piece_of_somebody_is_asked_about_first_and_with_its_other_piece():
     points, who = some_people([30, 20, 10])
     labels = who.copy()
     labels[:8] = 7  # a piece of the first
-    first = ask(points, State.of(labels + 1))[0]
-    assert {first.one.character, outside(first)[0].character} == {1, 8}
-    assert len(outside(first)[0].shown) == SHOWN
-    assert first.likely[0] > 0.5
+    piece = outside(ask(points, State.of(labels + 1))[:1])[0]
+    assert (piece.other.character, piece.ones[0].character) == (8, 1)
+    assert len(piece.ones[0].shown) == SHOWN
+    assert piece.likely[0] > 0.5
+    assert list(piece.likely) == sorted(piece.likely, reverse=True)
 
 
 def test_two_people_in_one_are_asked_about_and_who_they_are_instead():
     points, who = some_people([30, 4, 20])
     labels = np.where((who == 1) & (np.arange(54) != 33), 0, who)  # three of the second's tracks
-    asked = next(q for q in ask(points, State.of(labels + 1)) if q.one.character == 1)
-    place = [other.tracks.tolist() for other in asked.others].index([30, 31, 32])
-    assert asked.others[place].character == 1
-    assert asked.instead[place].character == 2
-    assert not np.isin(asked.one.tracks, [30, 31, 32]).any()
+    first = ask(points, State.of(labels + 1))[0]
+    part = next(pair for pair in first.pairs if pair.other.tracks.tolist() == [30, 31, 32])
+    assert part.inside
+    assert [one.character for one in part.ones[:2]] == [1, 2]
+    assert not any(np.isin(one.tracks, [30, 31, 32]).any() for p in first.pairs for one in p.ones)
 
 
-def test_true_answers_bring_everything_right_and_end():
+def test_a_mixed_character_is_settled_by_one_answer():
+    """Nothing needs to be pure: a stray track, a piece and a part of somebody else at once."""
     points, who = some_people([12, 9, 6, 3], noise=0.05)
     labels = who.copy()
     labels[:3], labels[12:14], labels[25] = 9, 0, 1
     state = State.of(labels + 1)
-    for _ in range(100):
-        asked = ask(points, state, most=1)
-        if not asked:
-            break
+    answer(state, ask(points, state, most=1)[0], who)
+    assert len(set(zip(state.owner.tolist(), who.tolist(), strict=True))) == 4
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.15, 0.3])
+def test_true_answers_end_and_make_nothing_worse(noise):
+    """Each question leaves at most as many pairs of tracks wrong as there were."""
+    points, who = some_people([12, 9, 6, 3, 1, 1], noise=noise)
+    labels = who.copy()
+    labels[:3], labels[12:14], labels[25] = 9, 0, 1
+    state = State.of(labels + 1)
+
+    def wrong():
+        owner = state.owner
+        return ((owner[:, None] == owner) != (who[:, None] == who)).sum()
+
+    before = [wrong()]
+    while asked := ask(points, state, most=1):
         answer(state, asked[0], who)
-    else:
-        pytest.fail("questions never end")
-    pairs = {(int(a), int(b)) for a, b in zip(state.owner, who, strict=True)}
-    assert len(pairs) == len(set(who.tolist()))
+        before.append(wrong())
+        assert len(before) < 100, "questions never end"
+    assert before == sorted(before, reverse=True)
+    assert before[-1] == 0
+
+
+def test_who_is_none_of_those_shown_is_not_compared_with_them_again():
+    points, who = some_people([30, 4, 20, 3], noise=0.15, alike=0.3)
+    labels = np.where(np.arange(57) == 30, 0, who)
+    state = State.of(labels + 1)
+    pair = next(p for q in ask(points, state, most=99) for p in q.pairs if 30 in p.other.tracks)
+    assert pair.inside
+    assert len(pair.ones) > 1
+    say(state, pair, -1)
+    refused = {one.character for one in pair.ones}
+    again = [p for q in ask(points, state, most=99) for p in q.pairs if 30 in p.other.tracks]
+    assert not refused & {one.character for p in again for one in p.ones}
+
+
+def test_what_is_sure_is_not_asked_about():
+    points, who = some_people([12, 12], noise=0.01)
+    points[12:] = -points[12:]
+    assert not ask(points, State.of(who + 1), np.array([[0, 12]]))
 
 
 def test_what_is_skipped_is_not_asked_again():
-    points, who = some_people([12, 9, 6, 3], noise=0.15)
-    state, skipped, asked = State.of(who + 1), [], []
-    while found := ask(points, state, most=1, skipped=skipped):
-        asked.append(found[0])
-        skipped += [(found[0].one.shown, other.tracks) for other in found[0].others]
-        assert len(asked) < 100, "questions never end"
-    seen = [(q.one.character, tuple(o.tracks)) for q in asked for o in q.others]
-    assert len(set(seen)) == len(seen)
+    points, who = some_people([12, 9, 6, 3], noise=0.4)
+    state, skipped, seen = State.of(who + 1), [], []
+    while asked := ask(points, state, most=1, skipped=skipped):
+        seen += pairs_of(asked)
+        for pair in asked[0].pairs:
+            ones = pair.ones[: 1 if pair.inside else None]
+            skipped += [(one.shown, pair.other.tracks) for one in ones]
+        assert len(seen) < 1000, "questions never end"
+    assert len(set(seen)) == len(seen) > 0
 
 
-def test_nothing_is_asked_twice_from_both_sides():
-    points, who = some_people([5, 4, 3], noise=0.3)
-    pairs = [
-        frozenset((q.one.character, o.character))
-        for q in ask(points, State.of(who + 1))
-        for o in outside(q)
-    ]
-    assert len(set(pairs)) == len(pairs) == 3
+def test_nothing_is_asked_twice():
+    points, who = some_people([5, 4, 3], noise=0.3, alike=0.6)
+    asked = pairs_of(ask(points, State.of(who + 1)))
+    assert len(set(asked)) == len(asked)
+    characters = [frozenset(pair[:2]) for pair in asked if pair[0] != pair[1]]
+    assert len(set(characters)) == len(characters) == 3
 
 
 def test_two_names_are_two_people():
     points, who = some_people([9, 6])
     state = State.of(who + 1)
     state.names = {1: "Anna", 2: "Bo"}
-    assert not any(outside(question) for question in ask(points, state))
+    assert not outside(ask(points, state))
 
 
 def test_a_shared_frame_makes_it_less_likely_and_a_waived_one_does_not():
-    points, who = some_people([9, 6], noise=0.4)
+    points, who = some_people([9, 6], noise=0.2, alike=0.6)
     state = State.of(who + 1)
 
     def likely(overlaps):
-        found = next(q for q in ask(points, state, overlaps) if outside(q))
-        return found.likely[[o.character != found.one.character for o in found.others].index(True)]
+        asked = outside(ask(points, state, overlaps))
+        return asked[0].likely[0] if asked else 0.0  # so unlikely that it is not asked
 
     pairs = np.array([[0, 9], [1, 10]])
     free, shared = likely(NO_FRAMES), likely(pairs)
@@ -134,12 +185,22 @@ def test_a_shared_frame_makes_it_less_likely_and_a_waived_one_does_not():
     assert likely(pairs) == pytest.approx(free)
 
 
-def test_no_more_candidates_than_fit_and_nobody_is_left_out():
-    points, who = some_people([3] * 12)
+def test_no_more_doubts_than_fit():
+    points, who = some_people([3] * 12, noise=0.2, alike=0.6)
     asked = ask(points, State.of(who + 1), most=100)
-    assert max(len(q.others) for q in asked) == CANDIDATES
-    met = {q.one.character for q in asked} | {o.character for q in asked for o in outside(q)}
-    assert met == set(range(1, 13))
+    assert len(asked[0].pairs) == DOUBTS
+    assert all(len(q.pairs) == DOUBTS for q in asked[:-1])
+    assert max(len(pair.ones) for pair in outside(asked)) == CHOICES
+    assert len(ask(points, State.of(who + 1), most=1)) == 1
+
+
+def test_most_of_a_character_stays_to_compare_with():
+    points, who = some_people([2, 7, 20], noise=0.5)
+    for question in ask(points, State.of(who + 1), most=100):
+        for pair in question.pairs:
+            if pair.inside:
+                n = (who + 1 == pair.other.character).sum()
+                assert 2 * len(pair.ones[0].tracks) >= n
 
 
 @pytest.mark.parametrize("labels", [[], [1], [1, 1], [1, 2]])
@@ -153,21 +214,19 @@ def test_who_is_called_mixed_is_asked_about_in_parts_and_with_nobody_else():
     state = State.of(np.where(who == 1, 0, who) + 1)  # the first two are one character
     shown = np.concatenate([np.flatnonzero(who == 0)[:3], np.flatnonzero(who == 1)[:3]])
     state.mixed.append(shown)
-    first = ask(points, state)[0]
-    assert first.one.character == 1
-    assert not outside(first)
-    assert not any(o.character == 1 for q in ask(points, state) for o in outside(q))
-    part = first.others[0].tracks
-    assert len(set(who[part].tolist())) == 1
-    state.pin[who == 1] = 9  # they came apart: it may be compared again
-    assert any(1 in (q.one.character, *(o.character for o in outside(q)))
-               for q in ask(points, state) if outside(q))  # fmt: skip
+    asked = ask(points, state)
+    assert not any(1 in pair[:2] for pair in pairs_of(asked) if pair[0] != pair[1])
+    parts = [p.other.tracks for p in asked[0].pairs if p.inside and p.other.character == 1]
+    assert max((len(set(who[part].tolist())) == 1, len(part)) for part in parts) == (True, 20)
+    state.pin[who == 1], state.pin[:6] = 9, 10  # they came apart: it may be compared again
+    assert any(1 in pair[:2] for pair in pairs_of(ask(points, state)) if pair[0] != pair[1])
 
 
 def test_a_single_track_that_is_mixed_waits_to_be_cut():
-    points, who = some_people([9, 6])
+    points, who = some_people([9, 6], noise=0.4)
     state = State.of(who + 1)
     state.mixed.append(np.array([3]))
-    rows = {int(row) for q in ask(points, state, most=99) for s in (q.one, *q.others)
-            for row in s.tracks}  # fmt: skip
+    rows = [row for q in ask(points, state, most=99) for p in q.pairs
+            for strip in (p.other, *p.ones) for row in strip.tracks.tolist()]  # fmt: skip
+    assert rows
     assert 3 not in rows

@@ -212,25 +212,43 @@ def test_two_pages_see_each_other_and_cannot_overwrite(server, home):
     elsewhere.close()
 
 
-def test_questions_are_answered_and_skipped(server):
-    def pairs(question):
-        return {(question["one"]["title"], *other["ids"]) for other in question["others"]}
+def compared(question):
+    return {(one["title"], *doubt["ids"]) for doubt in question["doubts"]
+            for one in doubt["ones"][: 1 if doubt["inside"] else None]}  # fmt: skip
 
+
+def test_all_doubts_of_a_question_are_one_event(server):
+    server.act(kind="move", tracks=["0004", "0012"], to=3)
+    last = server.get("/api/last")["last"]
+    before = {n: one["n_tracks"] for n, one in characters(server).items()}
+    question = server.get("/api/questions")["questions"][0]
+    assert len(question["doubts"]) > 1
+    answers = []
+    for doubt in question["doubts"]:  # all of them leave, or stay apart
+        ones = [one["ids"] for one in doubt["ones"]]
+        inside = {"tracks": ones[0], "different": [doubt["ids"]]}
+        answers.append(inside if doubt["inside"] else {"tracks": doubt["ids"], "different": ones})
+    assert server.act(kind="answer", answers=answers)[0] == 200
+    assert server.get("/api/last")["last"] == last + 1
+    n_new = sum(doubt["inside"] for doubt in question["doubts"])
+    assert len(characters(server)) == len(before) + n_new
+    left = server.get("/api/questions")["questions"]
+    assert not any(compared(question) & compared(other) for other in left)
+    server.act(kind="undo")
+    assert {n: one["n_tracks"] for n, one in characters(server).items()} == before
+    server.act(kind="undo")
+
+
+def test_questions_are_skipped(server):
+    server.act(kind="move", tracks=["0004", "0012"], to=3)
     first = server.get("/api/questions")["questions"][0]
-    others = [other["ids"] for other in first["others"]]
-    assert server.act(kind="skip", tracks=first["one"]["ids"], different=others)[0] == 200
-    assert server.act(kind="skip", tracks=["nobody"], different=others)[0] == 422
+    answers = [{"tracks": one["ids"], "different": [doubt["ids"]]} for doubt in first["doubts"]
+               for one in doubt["ones"][: 1 if doubt["inside"] else None]]  # fmt: skip
+    assert server.act(kind="skip", answers=answers)[0] == 200
+    wrong = [{"tracks": ["nobody"], "different": [["0000"]]}]
+    assert server.act(kind="skip", answers=wrong)[0] == 422
     left = server.get("/api/questions")["questions"]
-    assert not any(pairs(first) & pairs(question) for question in left)
-    question = left[0]
-    same = [other["ids"] for other in question["others"] if other["inside"]]
-    others = [other["ids"] for other in question["others"] if not other["inside"]]
-    status, _ = server.act(
-        kind="answer", tracks=question["one"]["ids"], same=same, different=others
-    )
-    assert status == 200
-    left = server.get("/api/questions")["questions"]
-    assert not any(pairs(question) & pairs(other) for other in left)
+    assert not any(compared(first) & compared(question) for question in left)
 
 
 def test_an_answer_says_who_it_is_instead(server):

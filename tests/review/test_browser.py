@@ -205,18 +205,13 @@ def true_answer(home, question):
         names = cast.tracks.identity[rows].tolist()
         return max(set(names), key=names.count)
 
-    me, others = who(question["one"]), question["others"]
-    same = [who(other) == me for other in others]
-    instead = [o["instead"] is not None and who(o["instead"]) == who(o) for o in others]
-    cast.close()
-    if len(others) == 1:
-        return ["y" if same[0] else "n"]
     keys = []
-    for i, other in enumerate(others):
-        if same[i] and not other["inside"]:
-            keys.append(str(i + 1))
-        elif other["inside"] and not same[i]:
-            keys += [str(i + 1)] * (1 if instead[i] or other["instead"] is None else 2)
+    for i, doubt in enumerate(question["doubts"]):
+        right = [who(one) == who(doubt) for one in doubt["ones"]]
+        place = right.index(True) if any(right) else len(right)
+        shown = 0 if doubt["inside"] else len(right)  # what is chosen at first; none comes last
+        keys += [str(i + 1)] * ((place - shown) % (len(right) + 1))
+    cast.close()
     return [*keys, "Enter"]
 
 

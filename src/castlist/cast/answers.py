@@ -57,11 +57,6 @@ class Answer:
         """All tracks that it names."""
         return np.concatenate([self.one, *self.same, *self.different, *self.mixed, *self.instead])
 
-    @property
-    def n_new(self) -> int:
-        """How many new characters it makes."""
-        return sum(number == 0 for number, _ in self.pins)
-
     def check(self) -> None:
         """Work out what follows, or refuse an answer that contradicts itself."""
         owner, names = self.state.owner, self.state.names
@@ -134,8 +129,9 @@ class Answer:
 
     def apply(self, new: Iterator[int]) -> None:
         """Let it hold in the state alone, without a log; ``new`` gives ids of new characters."""
+        self.pins = [(number or next(new), rows) for number, rows in self.pins]
         for number, rows in self.pins:
-            self.state.pin[rows] = number or next(new)
+            self.state.pin[rows] = number
         self.state.names |= dict(self.names)
         self.state.different += [(self.one, rows) for rows in self.different]
         self.state.same += self.compared

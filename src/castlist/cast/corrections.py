@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Required, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +17,23 @@ from castlist.cast.answers import Answer
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import Cut, Event, Found, Marked, Named, Pinned, Reversed, Words
 from castlist.cast.shared_frames import pairs_between, refusal
+from castlist.cast.state import State
 from castlist.errors import InputError
 
 Rows = NDArray[np.int64]
 _LONGEST_NAME = 200
 #: Tracks of those left behind that stand for them when some are taken out.
 _WITNESSES = 3
+
+
+class Said(TypedDict, total=False):
+    """What an answer says: arguments of :meth:`Corrections.answer`."""
+
+    one: Required[Iterable[str]]
+    same: Sequence[Iterable[str]]
+    different: Sequence[Iterable[str]]
+    instead: Sequence[Iterable[str] | None] | None
+    mixed: Sequence[Iterable[str]]
 
 
 class TwoNames(InputError):
@@ -163,36 +176,70 @@ class Corrections(CurrentCast):
         after : int, optional
             Number of the last event that was seen.
         """
+        said = Said(one=one, same=same, different=different, instead=instead, mixed=mixed)
+        return self.answers([said], waive=waive, after=after)
+
+    def answers(
+        self, said: Sequence[Said], *, waive: bool = False, after: int | None = None
+    ) -> Event:
+        """Answer several questions at once: one event, which is undone at once.
+
+        Parameters
+        ----------
+        said : sequence of dict
+            What each of them says: arguments of :meth:`answer`, ``one`` and others as needed. Each
+            is an answer about the cast as those before it leave it.
+        waive : bool
+            Also if tracks share a frame.
+        after : int, optional
+            Number of the last event that was seen.
+        """
         with self.lock:
-            if instead is None:
-                instead = [None] * len(different)
-            if len(instead) != len(different):
-                raise InputError("say of each that is different who it is instead, or None")
-            answer = Answer(
-                self.state,
-                self.rows(one),
-                same=[self.rows(rows) for rows in same],
-                different=[self.rows(rows) for rows in different],
-                mixed=[self.rows(rows) for rows in mixed],
-                instead=[self.rows(rows) if rows else np.empty(0, np.int64) for rows in instead],
-            )
-            self._check_faces(answer.everybody)
-            answer.check()
-            pieces = answer.pieces()
-            waived = [pair for some in pieces for pair in self._waived(some, waive)]
-            new = self._new_ids(answer.n_new)
-            fresh = iter(new)
-            find = self.anchored
-            words = Words(
-                pins=tuple(self._pin(number or next(fresh), rows) for number, rows in answer.pins),
-                names=tuple(Named(id=number, name=name) for number, name in answer.names),
-                different=tuple((find(answer.one), find(rows)) for rows in answer.different),
-                same=tuple((find(a), find(b)) for a, b in answer.compared),
-                checked=find(answer.checked),
-                mixed=tuple(find(rows) for rows in answer.mixed),
-                waived=tuple(waived),
-            )
-            return self.say("answer", words, after, new)
+            if not said:
+                raise InputError("nobody was compared")
+            state = copy.deepcopy(self.state)
+            first = self._new_ids(1)[0]
+            new = itertools.count(first)
+            words = []
+            for one in said:
+                answer = self._answer(state, one)
+                pieces = answer.pieces()
+                waived = tuple(pair for some in pieces for pair in self._waived(some, waive))
+                answer.apply(new)
+                words.append(self._words(answer, waived))
+            return self.say("answer", Words.of(words), after, list(range(first, next(new))))
+
+    def _answer(self, state: State, said: Said) -> Answer:
+        """Work out what an answer says on a state."""
+        different = said.get("different", ())
+        instead = said.get("instead")
+        if instead is None:
+            instead = [None] * len(different)
+        if len(instead) != len(different):
+            raise InputError("say of each that is different who it is instead, or None")
+        answer = Answer(
+            state,
+            self.rows(said["one"]),
+            same=[self.rows(rows) for rows in said.get("same", ())],
+            different=[self.rows(rows) for rows in different],
+            mixed=[self.rows(rows) for rows in said.get("mixed", ())],
+            instead=[self.rows(rows) if rows else np.empty(0, np.int64) for rows in instead],
+        )
+        self._check_faces(answer.everybody)
+        answer.check()
+        return answer
+
+    def _words(self, answer: Answer, waived: tuple[tuple[int, int], ...]) -> Words:
+        find = self.anchored
+        return Words(
+            pins=tuple(self._pin(number, rows) for number, rows in answer.pins),
+            names=tuple(Named(id=number, name=name) for number, name in answer.names),
+            different=tuple((find(answer.one), find(rows)) for rows in answer.different),
+            same=tuple((find(a), find(b)) for a, b in answer.compared),
+            checked=find(answer.checked),
+            mixed=tuple(find(rows) for rows in answer.mixed),
+            waived=waived,
+        )
 
     def cut(
         self, track: str, at: float, *, keep: Literal["before", "after"] = "before",

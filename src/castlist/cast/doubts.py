@@ -13,108 +13,126 @@ from castlist.cast.evidence import Facts, Groups, inside, likely_inside
 
 Rows = NDArray[np.int64]
 
-#: Others that one question compares with somebody: one a number key.
-CANDIDATES = 9
+#: Doubts that one question asks about: one a number key.
+DOUBTS = 9
+#: Characters that tracks in doubt are compared with at once.
+CHOICES = 4
+#: Nothing is asked any more if fewer than so many of a question's doubts are expected to be wrong.
+WORTH_ASKING = 0.4
+#: Nobody is compared who is less likely the same person, or another, than that.
+LEAST = 0.02
 #: A character of more tracks is taken apart by so many of them, spread over it.
 _MOST = 400
 #: How many characters are looked at for parts that are somebody else.
 _LOOSEST = 24
-# What an answer is worth, chosen on recast validation. Leads come first: pieces count by how far
-# the larger is beyond so many tracks. And somebody who is there twice is worse than a track among
-# hundreds that is not theirs: that counts so little.
-_A_LEAD = 10
-_A_STRAY = 0.035
 
 
 @dataclass(frozen=True)
 class Doubt:
     """Tracks that may be with the wrong people.
 
+    Characters are given by their place among all, not by their number.
+
     Attributes
     ----------
-    character : int
-        Where they are now.
+    place : int
+        The character they are in now.
     rows : ndarray of int
-        Which.
-    likely : float
-        How likely they are the same person as somebody.
-    settles : float
-        How many tracks are expected to come right if that is asked.
-    worth : float
-        The same, of leads more than of others: by this, questions are ordered.
+        Which: all of its tracks, or a part of them.
+    ones : tuple of int
+        Who they may be, the likeliest first. Of a part, the first is the rest of its own character.
+    likely : tuple of float
+        How likely they are each of them.
+    wrong : float
+        How likely they are with the wrong people now, and one of those is the right one.
     """
 
-    character: int
+    place: int
     rows: Rows
-    likely: float
-    settles: float
-    worth: float
+    ones: tuple[int, ...]
+    likely: tuple[float, ...]
+    wrong: float
+
+    @property
+    def settles(self) -> float:
+        """How many tracks are expected to come right if that is asked."""
+        return self.wrong * len(self.rows)
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is a part of the character that it is compared with."""
+        return self.ones[0] == self.place
 
 
-def may_be_one(
-    likely: NDArray[np.float64], members: list[Rows], numbers: Rows
-) -> list[list[Doubt]]:
-    """Return for each character who else may be the same person."""
+def may_be_one(likely: NDArray[np.float64], members: list[Rows]) -> list[Doubt]:
+    """Return the characters that may be the same person as a larger one, likeliest first.
+
+    Parameters
+    ----------
+    likely : ndarray of shape (n, n)
+        How likely every two characters are one person.
+    members : list of n arrays
+        Their tracks.
+    """
+    n = len(members)
+    if n < 2:
+        return []
     sizes = np.array([len(rows) for rows in members])
-    larger = np.maximum.outer(sizes, sizes)
-    settles = likely * np.minimum.outer(sizes, sizes)
-    # Of those that are larger, at most one is right.
-    above = sizes[None, :] > sizes[:, None]
-    settles /= np.where(above, np.maximum((likely * above).sum(axis=1, keepdims=True), 1), 1)
-    worth = settles * larger / (larger + _A_LEAD)
-    best = np.argsort(-worth, axis=1, kind="stable")[:, :CANDIDATES]
-    return [
-        [
-            Doubt(int(numbers[j]), members[j], *(float(x[k, j]) for x in (likely, settles, worth)))
-            for j in best[k].tolist()
-            if likely[k, j] > 0
-        ]
-        for k in range(len(numbers))
-    ]
+    rank = np.empty(n, np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(n)
+    asked = (rank[None, :] < rank[:, None]) & (likely >= LEAST)
+    larger = np.where(asked, likely, 0.0)
+    best = np.argsort(-larger, axis=1, kind="stable")[:, :CHOICES]
+    found = np.take_along_axis(larger, best, axis=1)
+    made = []
+    for k in np.flatnonzero(found[:, 0] > 0).tolist():
+        known = found[k] > 0
+        ones, chance = tuple(best[k][known].tolist()), tuple(found[k][known].tolist())
+        made.append(Doubt(k, members[k], ones, chance, min(sum(chance), 1.0)))
+    return made
 
 
 def may_be_two(
     points: NDArray[np.floating],
     facts: Facts,
     members: list[Rows],
-    numbers: Rows,
     everybody: Groups,
     checked: NDArray[np.bool_],
     compared: Sequence[tuple[Rows, Rows]],
     mixed: Sequence[int] = (),
-) -> dict[int, list[Doubt]]:
-    """Return for the loosest characters the parts of them that may be somebody else.
+) -> list[Doubt]:
+    """Return the parts of the loosest characters that may be somebody else.
 
     None of the ``checked`` tracks is in them, and no part has most of one side of those that were
     ``compared``, and called one, but not of the other. Characters that a person called ``mixed``
-    are looked at first: that they come apart is certain, and only where is asked.
+    come apart for certain, and only where is asked. Of one character at most half of the tracks
+    are in doubt at once, so that they are compared with most of it.
     """
-    found = {}
+    found = []
     several = [k for k in mixed if len(members[k]) > 1]
     for k in dict.fromkeys([*several, *_loosest(facts.looks, members, everybody)]):
         rows = members[k]
         parts = parts_of(facts.looks, rows)
         others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
         likely = likely_inside(inside(points, facts, rows, parts, others))
-        settles = (1 - likely) * parts.sum(axis=1)
+        sizes = parts.sum(axis=1)
+        settles = (1 - likely) * sizes
+        if k not in several:
+            settles[1 - likely < LEAST] = 0
         settles[(parts & checked[rows]).any(axis=1)] = 0
         for sides in compared:
             mine = [np.isin(rows, side) for side in sides]
             if all(side.any() for side in mine):
                 one, other = (2 * (parts & side).sum(axis=1) > side.sum() for side in mine)
                 settles[one != other] = 0
-        chosen = []
-        for _ in range(CANDIDATES):
-            if not settles.any():
-                break
+        left = len(rows) // 2
+        while settles.any():
             best = int(settles.argmax())
-            tracks = float(settles[best])
-            chosen.append(
-                Doubt(int(numbers[k]), rows[parts[best]], float(likely[best]), tracks,
-                      tracks if k in several else _A_STRAY * tracks)
-            )  # fmt: skip
-            settles[(parts & parts[best]).any(axis=1)] = 0
-        found[k] = chosen
+            left -= int(sizes[best])
+            same = float(likely[best])
+            wrong = 1.0 if k in several else 1 - same
+            found.append(Doubt(k, rows[parts[best]], (k,), (same,), wrong))
+            settles[(parts & parts[best]).any(axis=1) | (sizes > left)] = 0
     return found
 
 

@@ -6,7 +6,7 @@ what follows from it, so that reading the log needs no decisions: the cast is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -94,6 +94,14 @@ class Words(Body):
     checked: Tracks = ()
     mixed: tuple[Tracks, ...] = ()
     waived: tuple[tuple[Anchored, Anchored], ...] = ()
+
+    @classmethod
+    def of(cls, some: Sequence[Words]) -> Words:
+        """Say several things at once, one after the other."""
+        return cls(**{
+            name: tuple(part for one in some for part in getattr(one, name))
+            for name in cls.model_fields
+        })  # fmt: skip
 
     def anchors(self) -> Iterator[int]:
         """Give the number of every track that it speaks of."""

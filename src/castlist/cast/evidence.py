@@ -17,12 +17,12 @@ from castlist.tracks import TrackSet
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Weights of the evidence, in its order, and where it begins. Fitted on recast validation
-# (benchmarks/bench_review.py --fit).
-_BETWEEN = np.array([5.753, 8.991, -1.73, 0.039, -2.851, 0.598, -0.79, 1.288])
-_ODDS_BETWEEN = -10.359
-_INSIDE = np.array([20.968, -0.883, 14.77, -7.601, -0.81, -0.062, 1.431])
-_ODDS_INSIDE = -23.104
+#: Weights of the evidence, in its order, and where it begins. Fitted on recast validation and on
+#: five real clips (benchmarks/bench_review.py --fit).
+BETWEEN = np.array([6.468, 2.379, -1.03, -0.17, -2.723, 0.482, 0.036, 1.133])
+ODDS_BETWEEN = -6.531
+INSIDE = np.array([3.553, 0.061, 8.983, -8.515, 0.419, 0.525, 0.601])
+ODDS_INSIDE = -3.632
 #: Tracks are near in time if they begin in the same, or neighbouring, stretches of so many seconds.
 _STRETCH = 30.0
 
@@ -190,12 +190,12 @@ def inside(
 
 def likely_between(evidence: Floats) -> Floats:
     """Say how likely two characters are one person."""
-    return np.asarray(expit(evidence @ _BETWEEN + _ODDS_BETWEEN))
+    return np.asarray(expit(evidence @ BETWEEN + ODDS_BETWEEN))
 
 
 def likely_inside(evidence: Floats) -> Floats:
     """Say how likely a part of a character is the same person as the rest."""
-    return np.asarray(expit(evidence @ _INSIDE + _ODDS_INSIDE))
+    return np.asarray(expit(evidence @ INSIDE + ODDS_INSIDE))
 
 
 def shared_frames(

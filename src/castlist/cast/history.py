@@ -47,8 +47,8 @@ def _of_words(kind: str, body: Words) -> str:
         return f"cut a track at {body.cuts[0].at:.1f} s" if body.cuts else "cut a track"
     if kind == "join":
         return "joined videos"
-    pairs = [*body.different, *body.same]
-    same = sum(pair[0] == pairs[0][0] for pair in body.same)  # not who it is instead
+    elsewhere = {rows for _, rows in body.different}  # of them, who they are instead
+    same = sum(rows not in elsewhere for _, rows in body.same)
     counts = ((same, "the same person"), (len(body.different), "different"))
     told = [f"{count} {what}" for count, what in (*counts, (len(body.mixed), "mixed")) if count]
     return f"answered: {', '.join(told)}"

@@ -1,4 +1,4 @@
-"""Questions to a person, in the order in which answers settle the most tracks, of leads first."""
+"""Questions to a person, in the order in which answers settle the most tracks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.doubts import CANDIDATES, Doubt, may_be_one, may_be_two
+from castlist.cast.doubts import CHOICES, DOUBTS, WORTH_ASKING, Doubt, may_be_one, may_be_two
 from castlist.cast.evidence import Facts, Groups, between, likely_between, shared_frames
 from castlist.cast.state import State
 
@@ -40,28 +40,43 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Which of several others are the same person as somebody.
+class Compared:
+    """Who some tracks are: one of several characters, or somebody else.
 
     Attributes
     ----------
-    one : Strip
-        Who.
-    others : tuple of Strip
-        Those it may be: other characters, or parts of its own that may be somebody else. Those
-        first where an answer settles the most.
-    instead : tuple of Strip or None
-        Of a part of its own: who it is likeliest if it is not.
+    other : Strip
+        The tracks in doubt: a character, or a part of one.
+    ones : tuple of Strip
+        Who they may be, the likeliest first. Of a part, the first is the rest of its own character.
     likely : tuple of float
-        How likely each is the same person.
+        How likely they are each of them.
+    """
+
+    other: Strip
+    ones: tuple[Strip, ...]
+    likely: tuple[float, ...]
+
+    @property
+    def inside(self) -> bool:
+        """Whether they are with the first of them now."""
+        return self.other.character == self.ones[0].character
+
+
+@dataclass(frozen=True)
+class Question:
+    """Some doubts that are answered at once.
+
+    Attributes
+    ----------
+    pairs : tuple of Compared
+        Parts of characters come before whole ones: so that what a part is not is gone from a
+        character before that is compared.
     settles : float
         Tracks that an answer is expected to settle.
     """
 
-    one: Strip
-    others: tuple[Strip, ...]
-    instead: tuple[Strip | None, ...]
-    likely: tuple[float, ...]
+    pairs: tuple[Compared, ...]
     settles: float
 
 
@@ -73,6 +88,8 @@ def questions(
     skipped: Sequence[Pair] = (),
 ) -> list[Question]:
     """Return the questions worth asking now, best first.
+
+    Nothing is asked that is hardly ever wrong; if all is, there are none.
 
     Parameters
     ----------
@@ -112,68 +129,75 @@ def questions(
     mixed = [k for rows in state.mixed if (k := _only(place[rows])) is not None]
     likely[mixed], likely[:, mixed] = 0, 0
     np.fill_diagonal(likely, 0)
-    doubts = may_be_one(likely, members, numbers)
     checked = state.checked.copy()
     for one, other in skipped:
         checked[other[np.isin(state.owner[other], state.owner[one])]] = True
-    told = checked, state.same, mixed
-    for k, found in may_be_two(points, facts, members, numbers, everybody, *told).items():
-        doubts[k] += found
-    chosen = [sorted(some, key=lambda doubt: -doubt.worth)[:CANDIDATES] for some in doubts]
-    worth = np.array([sum(doubt.worth for doubt in some) for some in chosen])
-    made: list[Question] = []
-    asked: set[tuple[int, int]] = set()  # nothing is asked twice, from both sides
-    for k in np.argsort(-worth, kind="stable").tolist():
-        me = int(numbers[k])
-        new = [doubt for doubt in chosen[k] if (doubt.character, me) not in asked]
-        if new and len(made) < most:
-            made.append(_question(me, members[k], new, facts))
-            asked |= {(me, doubt.character) for doubt in new if doubt.character != me}
-    return [_with_instead(points, facts, state, one, place, numbers, everybody) for one in made]
+    parts = may_be_two(points, facts, members, everybody, checked, state.same, mixed)
+    doubts = sorted([*parts, *may_be_one(likely, members)], key=lambda doubt: -doubt.settles)
+    made = []
+    for start in range(0, min(len(doubts), most * DOUBTS), DOUBTS):
+        some = doubts[start : start + DOUBTS]
+        if sum(doubt.wrong for doubt in some) < WORTH_ASKING:
+            break
+        some = _with_others(points, facts, state, some, place, everybody)
+        made.append(_question(some, members, numbers, facts))
+    return made
 
 
-def _question(number: int, rows: Rows, chosen: list[Doubt], facts: Facts) -> Question:
-    """Show somebody without the parts that are in doubt, and whom they are compared with."""
-    apart = [doubt.rows for doubt in chosen if doubt.character == number]
-    rest = np.setdiff1d(rows, np.concatenate([rows[:0], *apart]))
-    if not len(rest):  # all of it is in doubt: compare the first part with the others
-        first = max(apart, key=len)
-        rest = first
-        chosen = [doubt for doubt in chosen if doubt.rows is not first]
-    return Question(
-        Strip(number, rest, _spread(rest, facts.faces)),
-        tuple(Strip(d.character, d.rows, _spread(d.rows, facts.faces)) for d in chosen),
-        (None,) * len(chosen),
-        tuple(doubt.likely for doubt in chosen),
-        sum(doubt.settles for doubt in chosen),
+def _question(doubts: list[Doubt], members: list[Rows], numbers: Rows, facts: Facts) -> Question:
+    """Show tracks in doubt, and whom they are compared with, without other parts in doubt."""
+    parts = [doubt.rows for doubt in doubts if doubt.inside]
+    apart = np.concatenate([members[0][:0], *parts])
+
+    def strip(k: int, rows: Rows) -> Strip:
+        return Strip(int(numbers[k]), rows, _spread(rows, facts.faces))
+
+    def rest(k: int) -> Strip:
+        return strip(k, np.setdiff1d(members[k], apart))
+
+    # Those of one person stand together, those inside a character first.
+    order = sorted(doubts, key=lambda doubt: (not doubt.inside, doubt.ones[0]))
+    pairs = tuple(
+        Compared(
+            strip(doubt.place, doubt.rows) if doubt.inside else rest(doubt.place),
+            tuple(rest(k) for k in doubt.ones),
+            doubt.likely,
+        )
+        for doubt in order
     )
+    return Question(pairs, sum(doubt.settles for doubt in doubts))
 
 
-def _with_instead(
+def _with_others(
     points: NDArray[np.floating],
     facts: Facts,
     state: State,
-    question: Question,
+    doubts: list[Doubt],
     place: Rows,
-    numbers: Rows,
     everybody: Groups,
-) -> Question:
-    """Say of parts of somebody who else they are likeliest."""
-    me = question.one.character
-    within = [i for i, other in enumerate(question.others) if other.character == me]
-    if not within or len(numbers) < 2:
-        return question
+) -> list[Doubt]:
+    """Say of parts of characters who else they may be."""
+    inside = [doubt for doubt in doubts if doubt.inside]
+    if not inside or len(everybody.sizes) < 2:
+        return doubts
     parts = np.full(len(place), -1)
-    for k, i in enumerate(within):
-        parts[question.others[i].tracks] = k
+    for k, doubt in enumerate(inside):
+        parts[doubt.rows] = k
     shared = shared_frames(parts, place, facts.overlaps, state.waived)
     likely = likely_between(between(Groups.of(points, facts, parts), everybody, shared))
-    likely[:, numbers == me] = -1
-    instead: list[Strip | None] = [None] * len(question.others)
-    for i, k in zip(within, likely.argmax(axis=1).tolist(), strict=True):
-        rows = np.flatnonzero(place == k)
-        instead[i] = Strip(int(numbers[k]), rows, _spread(rows, facts.faces))
-    return replace(question, instead=tuple(instead))
+    own = np.array([doubt.place for doubt in inside])
+    likely[np.arange(len(inside)), own] = -1
+    best = np.argsort(-likely, axis=1, kind="stable")[:, : min(CHOICES, len(everybody.sizes)) - 1]
+    found = []
+    rows = iter(range(len(inside)))
+    for doubt in doubts:
+        if doubt.inside:
+            k = next(rows)
+            ones = best[k].tolist()
+            chance = (*doubt.likely, *likely[k, ones].tolist())
+            doubt = replace(doubt, ones=(doubt.place, *ones), likely=chance)
+        found.append(doubt)
+    return found
 
 
 def mixed_tracks(state: State) -> set[int]:

@@ -192,10 +192,10 @@ def make_app(
     def act(action: Action) -> dict[str, Any]:
         with corrections.fresh():
             if action.kind == "skip":
-                corrections.rows(action.tracks)  # refused here, not with the next question
-                for other in action.different:
-                    corrections.rows(other)
-                    skipped.append((action.tracks, other))
+                pairs = [(one.tracks, other) for one in action.said for other in one.different]
+                for rows in (rows for pair in pairs for rows in pair):
+                    corrections.rows(rows)  # refused here, not with the next question
+                skipped.extend(pairs)
             elif action.after != corrections.version:
                 raise ChangedMeanwhile("the cast was changed elsewhere; look again")
             else:
@@ -259,8 +259,12 @@ def _act(corrections: Corrections, action: Action) -> None:
     elif action.kind == "not_face":
         corrections.not_face(action.tracks, action.yes)
     elif action.kind == "answer":
-        corrections.answer(
-            action.tracks, action.same, action.different, action.instead, mixed=action.mixed,
+        corrections.answers(
+            [
+                {"one": said.tracks, "same": said.same, "different": said.different,
+                 "instead": said.instead, "mixed": said.mixed}
+                for said in action.said
+            ],
             waive=action.waive,
         )  # fmt: skip
     elif action.kind == "cut":

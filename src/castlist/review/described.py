@@ -11,6 +11,17 @@ Number = Annotated[int, Field(ge=1, le=10**9)]
 Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1)]
 
 
+class Said(BaseModel):
+    """An answer about some tracks: who is the same person, who is not, and who that is instead."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    tracks: Tracks
+    same: list[Tracks] = Field(default_factory=list, max_length=20)
+    different: list[Tracks] = Field(default_factory=list, max_length=20)
+    instead: list[Tracks | None] | None = Field(None, max_length=20)
+    mixed: list[Tracks] = Field(default_factory=list, max_length=20)
+
+
 class Action(BaseModel):
     """Something a person says on the page; ``after`` is the last event they saw."""
 
@@ -26,6 +37,7 @@ class Action(BaseModel):
     different: list[Tracks] = Field(default_factory=list, max_length=20)
     instead: list[Tracks | None] | None = Field(None, max_length=20)
     mixed: list[Tracks] = Field(default_factory=list, max_length=20)
+    answers: list[Said] = Field(default_factory=list, max_length=100)
     name: str | None = Field(None, max_length=1000)
     to: Number | None = None
     at: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] | None = None
@@ -33,6 +45,15 @@ class Action(BaseModel):
     anchor: Annotated[int, Field(ge=1, lt=2**53)] | None = None
     yes: bool = True
     waive: bool = False
+
+    @property
+    def said(self) -> list[Said]:
+        """The answers it gives: several, or one that is written without a list."""
+        one = Said.model_construct(
+            tracks=self.tracks, same=self.same, different=self.different, instead=self.instead,
+            mixed=self.mixed,
+        )  # fmt: skip
+        return self.answers or [one]
 
 
 class Recluster(BaseModel):

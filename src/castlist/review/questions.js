@@ -1,42 +1,35 @@
-// Questions: one at a time, those that settle the most tracks first.
+// Questions: up to nine doubts at a time, those that settle the most tracks first.
 import { act, acting } from "./act.js";
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
 import { complain, settle } from "./page.js";
 import { count } from "./words.js";
 
-//: Faces of a strip.
-const FACES = 6;
+//: Faces of who is in doubt, and of those they may be.
+const [FACES, FEW] = [6, 4];
 let waiting = []; // questions, the first is shown
 let last = 0;
 let shown = ""; // which question is drawn
-let said = []; // of each of its others: SAME, OTHER, SEVERAL, or INSTEAD: who castlist thinks it is
-const [SAME, OTHER, INSTEAD] = ["true", "false", "mixed"]; // as aria-checked has it
-const SEVERAL = "several"; // people are in it
+let said = []; // of each doubt: which of those it is compared with, NOBODY or SEVERAL
+const [NOBODY, SEVERAL] = [-1, -2]; // somebody else; several people are in it
 
 const body = el("div", { class: "question" });
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Questions" }, body);
 
-function strip(one) {
-  return el("span", { class: "faces" }, faces(one.tracks, FACES));
+function choice(i, k, ...shows) {
+  return el("button", { type: "button", class: "choice", role: "radio", "data-choice": k, "data-frames": k >= 0, onclick: () => choose(i, k) }, shows);
 }
 
-function caption(other) {
-  const where = other.inside ? "together now" : other.title;
-  return [el("b", {}, where), " ", el("small", {}, count(other.n_tracks, "track"))];
-}
-
-// One of several: a tick says that it is the same person, a second key that it is who it may be
-// instead.
-function candidate(other, i) {
-  const key = el("kbd", { "aria-hidden": "true" }, String(i + 1));
-  const { instead } = other;
-  return el("button",
-    { type: "button", class: "candidate", role: "checkbox", "data-candidate": i, "data-frames": true, onclick: () => tick(i) },
-    strip(other), el("span", { class: "who" }, key, " ", caption(other)),
-    instead && el("span", { class: "instead" },
-      el("span", {}, "or ", el("b", {}, instead.title)),
-      el("span", { class: "faces" }, faces(instead.tracks, 3))));
+// Tracks in doubt, and those they may be: one of them, or somebody else.
+function doubt(one, i) {
+  const who = [el("b", {}, one.inside ? `from ${one.title}` : one.title), " ", el("small", {}, count(one.n_tracks, "track"))];
+  const now = (k) => (one.inside && k === 0 ? "stays in " : "");
+  return el("div", { class: "doubt", role: "radiogroup", "aria-label": `Who is number ${i + 1}?`, "data-doubt": i },
+    el("div", { class: "asked", "data-frames": true }, el("span", { class: "faces" }, faces(one.tracks, FACES)),
+      el("span", { class: "who" }, el("kbd", { "aria-hidden": "true" }, String(i + 1)), " ", who)),
+    one.ones.map((other, k) => choice(i, k,
+      el("span", { class: "faces" }, faces(other.tracks, FEW)), el("span", { class: "name" }, now(k), el("b", {}, other.title)))),
+    choice(i, NOBODY, one.ones.length > 1 ? "none of them" : "somebody else"));
 }
 
 function button(action, label, key, run, first = false) {
@@ -44,116 +37,114 @@ function button(action, label, key, run, first = false) {
     label, " ", el("kbd", { "aria-hidden": "true" }, key));
 }
 
-function answers(question) {
-  const settles = count(Math.max(1, Math.round(question.settles)), "track");
-  const several = question.others.length > 1;
-  return el("div", { class: "buttons answers" },
-    several ? button("done", "As ticked", "↵", asTicked, true) : null,
-    button("yes", several ? "All of them" : "Same person", "Y", () => answer(() => SAME), !several),
-    button("no", several ? "None of them" : "Different people", "N", () => answer(() => OTHER)),
-    button("mixed", "This one is mixed", "M", mixed),
-    button("skip", "Skip", "S", skip),
-    el("p", { class: "quiet settles" }, `The answer settles about ${settles}.`));
-}
-
 function compare(question) {
-  const several = question.others.length > 1;
-  const [other] = question.others;
-  const hint = several ? "Tick those who are the same person as the one in the frame."
-    : other.inside ? "They are together now." : "They are apart now.";
+  const settles = count(Math.max(1, Math.round(question.settles)), "track");
   return [
-    el("h2", {}, "Same person?"),
-    el("p", { class: "quiet" }, hint),
-    el("div", { class: several ? "sides" : "sides two" },
-      el("figure", { class: "one", "data-frames": true }, strip(question.one),
-        el("figcaption", {}, el("b", {}, question.one.title), " ", el("small", {}, count(question.one.n_tracks, "track")))),
-      several ? el("div", { class: "candidates" }, question.others.map(candidate))
-        : el("figure", { class: "one", "data-candidate": 0, "data-frames": true }, strip(other), el("figcaption", {}, caption(other))),
-      answers(question)),
+    el("h2", {}, "Who is this?"),
+    el("p", { class: "quiet" }, "Choose below each who it is. What you leave as it is stays where it is now."),
+    el("div", { class: "doubts" }, question.doubts.map(doubt)),
+    el("div", { class: "buttons answers" },
+      button("done", "As chosen", "↵", asChosen, true),
+      button("yes", "First of each", "Y", () => all(0)),
+      button("no", "None of them", "N", () => all(NOBODY)),
+      button("mixed", "This one is mixed", "M", mixed),
+      button("skip", "Skip", "S", skip),
+      el("p", { class: "quiet settles" }, `The answer settles about ${settles}.`)),
   ];
 }
 
-function tick(i) {
+function choose(i, k) {
   if (i >= said.length || acting()) return;
-  const next = { [SAME]: waiting[0].others[i].instead ? INSTEAD : OTHER, [INSTEAD]: OTHER, [OTHER]: SAME, [SEVERAL]: SAME };
-  said[i] = next[said[i]];
-  showTicks();
+  said[i] = k;
+  showChosen();
 }
 
-// Several people are in the one that is asked about; or in the other that has the focus.
+// The next of those that one may be, and after the last of them somebody else.
+function next(i) {
+  if (i >= said.length) return;
+  const { length } = waiting[0].doubts[i].ones;
+  choose(i, said[i] < NOBODY ? NOBODY : said[i] + 1 < length ? said[i] + 1 : NOBODY);
+}
+
+function all(k) {
+  if (acting()) return;
+  said = said.map(() => k);
+  showChosen();
+}
+
+// Several people are in the one that has the focus, or in the only one.
 function mixed() {
-  const question = waiting[0];
-  const focused = document.activeElement?.closest?.("button.candidate");
-  if (!question || acting()) return;
-  if (focused && body.contains(focused)) {
-    const i = Number(focused.dataset.candidate);
-    said[i] = said[i] === SEVERAL ? OTHER : SEVERAL;
-    showTicks();
-    return;
-  }
-  const { ids } = question.one;
-  const told = ids.length > 1 ? "It is mixed: it is asked about in parts." : "It is mixed: open its character to cut the track.";
-  act({ kind: "answer", after: last, tracks: ids, mixed: [ids] }, told);
+  const focused = document.activeElement?.closest?.(".doubt");
+  if (!waiting[0] || acting()) return;
+  if (focused && body.contains(focused)) choose(Number(focused.dataset.doubt), SEVERAL);
+  else if (said.length === 1) choose(0, SEVERAL);
+  else complain(new Error("Go to the one that is mixed first, with Tab."));
 }
 
-function showTicks() {
-  for (const one of body.querySelectorAll("button.candidate")) {
-    const of = said[Number(one.dataset.candidate)];
-    one.setAttribute("aria-checked", of === SEVERAL ? OTHER : of);
-    one.classList.toggle("several", of === SEVERAL);
+function showChosen() {
+  for (const one of body.querySelectorAll(".doubt")) {
+    const chosen = said[Number(one.dataset.doubt)];
+    one.classList.toggle("several", chosen === SEVERAL);
+    for (const button of one.querySelectorAll("[data-choice]")) {
+      button.setAttribute("aria-checked", String(Number(button.dataset.choice) === chosen));
+    }
   }
 }
 
 // Enter on a button is that button's.
-function asTicked() {
-  const focused = document.activeElement?.closest?.(".answers button");
+function asChosen() {
+  const focused = document.activeElement?.closest?.(".question button");
   if (focused && focused.dataset.action !== "done") focused.click();
-  else if ((waiting[0]?.others.length ?? 0) > 1) answer((i) => said[i]);
+  else answer();
 }
 
 function draw() {
   const question = waiting[0];
   const now = question ? JSON.stringify([last, question]) : "none";
   if (now === shown) return;
-  const had = document.activeElement?.closest?.(".question [data-action], .question [data-candidate]");
+  const had = document.activeElement?.closest?.(".question [data-action]");
   const again = had && body.contains(had) ? had.dataset.action : null;
   shown = now;
   settle(); // what was wrong with another answer is past
   if (!question) {
     body.replaceChildren(
       el("h2", {}, "No questions are left"),
-      el("p", {}, "castlist has nothing more to ask. Skipped questions come back when it is started again."),
+      el("p", {}, "castlist has nothing more to ask: what is left is hardly ever wrong. Skipped questions come back when it is started again."),
       el("p", {}, el("a", { href: "#/" }, "See the cast.")));
     return;
   }
-  said = question.others.map((other) => (other.inside ? SAME : OTHER));
+  said = question.doubts.map((one) => (one.inside ? 0 : NOBODY));
   body.replaceChildren(...compare(question));
-  showTicks();
+  showChosen();
   if (again) body.querySelector(`[data-action="${again}"]`)?.focus({ preventScroll: true });
   ahead(waiting[1]);
 }
 
 // Fetch the faces of the next question while this one is looked at.
 function ahead(question) {
-  if (!question) return;
-  for (const one of [question.one, ...question.others]) {
-    for (const image of faces(one.tracks, FACES)) {
+  for (const one of question?.doubts ?? []) {
+    for (const image of [one, ...one.ones].flatMap((strip) => faces(strip.tracks, FEW))) {
       if (image.src) new Image().src = image.src;
     }
   }
 }
 
-// what: says of each of the others, by number, who it is.
-function answer(what) {
+// What is said of one doubt: who it is, or that it is none of those.
+function told(one, k) {
+  const ones = one.ones.map((other) => other.ids);
+  if (k === SEVERAL) return [{ tracks: ones[0], mixed: [one.ids] }];
+  if (k >= 0 && !(one.inside && k > 0)) return [{ tracks: ones[k], same: [one.ids] }];
+  const leaves = one.inside ? [{ tracks: ones[0], different: [one.ids], instead: [k > 0 ? ones[k] : null] }] : [];
+  const others = one.inside ? ones.slice(1) : ones;
+  return k === NOBODY && others.length ? [...leaves, { tracks: one.ids, different: others }] : leaves;
+}
+
+function answer() {
   const question = waiting[0];
   if (!question) return;
-  const yes = question.others.filter((_, i) => what(i) === SAME);
-  const several = question.others.filter((_, i) => what(i) === SEVERAL);
-  const no = question.others.filter((_, i) => ![SAME, SEVERAL].includes(what(i)));
-  const tracks = (some) => some.map((other) => other.ids);
-  const instead = no.map((other) => (what(question.others.indexOf(other)) === INSTEAD ? other.instead.ids : null));
-  const action = { kind: "answer", after: last, tracks: question.one.ids, same: tracks(yes), different: tracks(no), instead, mixed: tracks(several) };
-  act(action, `${yes.length} of ${question.others.length} are the same person.`);
+  const changed = question.doubts.filter((one, i) => said[i] !== (one.inside ? 0 : NOBODY)).length;
+  const answers = question.doubts.flatMap((one, i) => told(one, said[i]));
+  act({ kind: "answer", after: last, answers }, `${changed} of ${question.doubts.length} were changed.`);
 }
 
 async function skip() {
@@ -162,8 +153,10 @@ async function skip() {
   waiting = waiting.slice(1);
   if (waiting.length) draw();
   try {
-    const different = question.others.map((other) => other.ids);
-    await post("/api/actions", { kind: "skip", after: last, tracks: question.one.ids, different });
+    // Of a part, only whether it is the rest of its own.
+    const answers = question.doubts.flatMap((one) => one.ones.slice(0, one.inside ? 1 : undefined)
+      .map((other) => ({ tracks: other.ids, different: [one.ids] })));
+    await post("/api/actions", { kind: "skip", after: last, answers });
     if (waiting.length < 2) questions.draw(await questions.load());
   } catch (error) {
     complain(error);
@@ -181,11 +174,11 @@ export const questions = {
     draw();
   },
   keys: {
-    Enter: ["Enter", "the same person are those ticked", asTicked],
-    y: ["Y", "all of them are the same person", () => answer(() => SAME)],
-    n: ["N", "none of them is", () => answer(() => OTHER)],
-    m: ["M", "several people are in the one asked about, or in the other that has the focus", mixed],
+    Enter: ["Enter", "answer as chosen", asChosen],
+    y: ["Y", "choose the first of each", () => all(0)],
+    n: ["N", "choose none of them", () => all(NOBODY)],
+    m: ["M", "several people are in the one that has the focus", mixed],
     s: ["S", "skip", skip],
-    ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `tick number ${i + 1}, or not; or who it is instead`, () => tick(i)]])),
+    ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `the next that number ${i + 1} may be`, () => next(i)]])),
   },
 };

@@ -219,15 +219,15 @@ def _strip(corrections: Corrections, strip: Strip, whole: bool) -> dict[str, Any
 
 
 def _question(corrections: Corrections, question: Question) -> dict[str, Any]:
-    one = question.one
-    others = []
-    for other, instead in zip(question.others, question.instead, strict=True):
-        inside = other.character == one.character  # then all of it goes, or stays
-        others.append({**_strip(corrections, other, inside), "inside": inside})
-        others[-1]["instead"] = _strip(corrections, instead, whole=False) if instead else None
-    view = _strip(corrections, one, whole=False)
     return {
-        "one": view,
-        "others": others,
+        "doubts": [
+            {
+                # A part goes, or stays, as a whole.
+                **_strip(corrections, pair.other, whole=pair.inside),
+                "inside": pair.inside,
+                "ones": [_strip(corrections, one, whole=False) for one in pair.ones],
+            }
+            for pair in question.pairs
+        ],
         "settles": round(question.settles, 2),
     }

@@ -18,10 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from bench_review import Episode
+from bench_review import Case
 from numpy.typing import NDArray
 
-from castlist import embed_tracks, nmi, read_tracks, shipped_model
+from castlist import nmi, read_tracks, shipped_model
 from castlist.cast import units as rules
 from castlist.cast.balls import Balls
 from castlist.cast.units import Units, place_units, put_together
@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 TIMES = 5
 
 
-def units_of(episodes: Sequence[Episode], points: Sequence[NDArray[np.float32]]) -> Units:
+def units_of(episodes: Sequence[Case], points: Sequence[NDArray[np.float32]]) -> Units:
     """Take the characters of scans as they are."""
     of_track, cannot, count = [], [np.empty((0, 2), np.int64)], 0
     video: list[int] = []
@@ -50,8 +50,8 @@ def series(name: str, paths: list[Path], work: Path) -> None:
     """Join a series, and all but one of it and then that one."""
     model = shipped_model()
     sets = [read_tracks(path) for path in paths]
-    episodes = [Episode(tracks, work / "review") for tracks in sets]
-    points = [embed_tracks(tracks, model) for tracks in sets]
+    episodes = [Case.of_episode(path) for path in paths]
+    points = [one.points for one in episodes]
     identity = [tracks.identity for tracks in sets]
     units = units_of(episodes, points)
     labels = put_together(units, model.threshold)[units.of_track]
@@ -83,8 +83,8 @@ def choose(work: Path) -> None:
     homes = [work / "recast_val", *sorted((work / "review_val").iterdir())]
     paths = [path for home in homes for path in sorted(home.glob("*.parquet"))]
     sets = [read_tracks(path) for path in paths]
-    episodes = [Episode(tracks, work / "review") for tracks in sets]
-    points = [embed_tracks(tracks, model) for tracks in sets]
+    episodes = [Case.of_episode(path) for path in paths]
+    points = [one.points for one in episodes]
     people = []
     for path, tracks in zip(paths, sets, strict=True):
         players = json.loads((path.parent / "cast.json").read_text())["players"]

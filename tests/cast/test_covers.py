@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -10,8 +11,8 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.covers import shown_tracks, track_worth
 from castlist.cast.folder import FACES
 from castlist.cast.series import join
-from castlist.io.pictures import COVERS
-from tests.cast.folders import made_video, write_folder
+from castlist.io.pictures import COVERS, write_covers
+from tests.cast.folders import made_video, write_folder, write_frames
 from tests.cast.test_series import episode
 
 RNG = np.random.default_rng(0)
@@ -95,3 +96,23 @@ def test_a_joined_cast_has_the_covers_and_frames_of_its_videos(tmp_path):
     assert cast.scanned.frame("e2:0000").read_bytes() == b"frame 1"
     assert cast.pictures["e2:0000"] == 2  # the frame is none of them
     cast.close()
+
+
+def test_each_part_of_a_cut_track_has_the_pictures_that_are_in_it(tmp_path):
+    tracks = made_video()
+    folder = write_folder(tmp_path / "film.cast", tracks, pictures=True)
+    covers = write_frames(folder, tracks)
+    begin, end = tracks.spans[0].tolist()
+    times = (begin + 0.1, end - 0.1)
+    write_covers(folder / FACES, covers | {"0000": replace(covers["0000"], times=times)})
+    cast = Corrections(folder)
+    pictures = cast.pictures_of("0000")
+    assert len(pictures) == 2
+    cast.cut("0000", (begin + end) / 2)
+    assert cast.pictures_of("0000a") == pictures[:1]
+    assert cast.pictures_of("0000b") == pictures[1:]
+    assert (cast.pictures["0000a"], cast.pictures["0000b"]) == (1, 1)
+    assert cast.frame_of("0000a").is_file()  # the frame is that of the best
+    assert cast.frame_of("0000b") is None
+    cast.undo()
+    assert cast.pictures_of("0000") == pictures

@@ -347,3 +347,50 @@ def test_a_crash_of_the_server_loses_nothing(tmp_path):
         server.process.kill()
     assert (folder / CORRECTIONS).is_file()
     assert Corrections(folder).character("Anna").number == 1
+
+
+# Cutting, what is mixed, and what was not found again
+
+
+def test_a_track_is_cut_on_the_page(server):
+    one = server.get("/api/tracks/0004")
+    at = (one["start"] + one["end"]) / 2
+    status, told = server.act(kind="cut", tracks=["0004"], at=at, keep="after")
+    assert (status, "last" in told) == (200, True)
+    cast = server.get("/api/cast")
+    tracks = {t["id"]: c["number"] for c in cast["characters"]
+              for t in server.get(f"/api/characters/{c['number']}")["all"]}  # fmt: skip
+    assert tracks["0004b"] == tracks["0000"]
+    assert tracks["0004a"] > 4
+    assert cast["undo"].startswith("cut a track at")
+    moves = server.get("/api/history")["events"][0]["moves"]
+    assert [(one["from"], one["to"], one["n_tracks"]) for one in moves] == [
+        ("Character 1", f"Character {tracks['0004a']}", 1)
+    ]
+    assert server.act(kind="cut", tracks=["0004b"], at=at)[0] == 422
+    assert server.act(kind="cut", tracks=["0008", "0000"], at=1.0)[0] == 422
+    assert server.act(kind="undo")[0] == 200
+    assert server.get("/api/tracks/0004")["id"] == "0004"
+
+
+def test_this_one_is_mixed(server):
+    question = server.get("/api/questions")["questions"][0]
+    one = question["one"]["ids"]
+    assert server.act(kind="answer", tracks=one, mixed=[one])[0] == 200
+    events = server.get("/api/history")["events"]
+    assert events[0]["text"] == "answered: 1 mixed"
+    assert events[0]["moves"] == []
+    # A track by itself is marked to be cut.
+    assert server.act(kind="answer", tracks=["0000"], mixed=[["0000"]])[0] == 200
+    tracks = server.get("/api/characters/1")["all"]
+    assert [track["id"] for track in tracks if track["mixed"]] == ["0000"]
+    status, told = server.act(kind="answer", tracks=["0000"], same=[["0002"]], mixed=[["0002"]])
+    assert (status, told["error"]) == (422, "a track cannot be on two sides of a question")
+    for _ in range(2):
+        server.act(kind="undo")
+
+
+def test_what_was_not_found_again_cannot_be_made_up(server):
+    status, told = server.act(kind="found", anchor=7, tracks=["0000"])
+    assert (status, "no lost track" in told["error"]) == (422, True)
+    assert server.act(kind="found", tracks=["0000"])[0] == 422

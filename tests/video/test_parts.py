@@ -67,9 +67,10 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
     assert len(pictures_of(faces, "00001")) == 2
     assert picture_counts(faces) == {"00001": 2, "00002": 1, "00003": 1}
     assert all(frame_of(faces, name).is_file() for name in ("00001", "00002", "00003"))
-    best = Cover(0.9, 0.2, (0.25, 0.5, 0.125, 0.25))
+    box = (0.25, 0.5, 0.125, 0.25)
     assert read_covers(faces) == {
-        "00001": best, "00002": best, "00003": Cover(0.92, 2.2, best.box),
+        "00001": Cover(0.9, 0.2, box, (0.2, 0.2)), "00002": Cover(0.9, 0.2, box, (0.2,)),
+        "00003": Cover(0.92, 2.2, box, (2.2,)),
     }  # fmt: skip
     again.clear()
     assert not (tmp_path / "two").exists()

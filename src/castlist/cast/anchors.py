@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -145,24 +144,42 @@ def find_anchors(
     found = []
     for anchor in anchors:
         here = tracks.video == place.get(anchor.video, only)
-        hits: Counter[int] = Counter()
-        near: Counter[int] = Counter()  # by slack alone
-        for time, *box in anchor.faces:
-            around = np.flatnonzero(here & (begin - _SLACK <= time) & (time <= end + _SLACK))
-            inside = (begin[around] <= time) & (time <= end[around])
-            for counted, there in ((hits, around[inside]), (near, around[~inside])):
-                row = _best(tracks, there, time, box)
-                if row is not None:
-                    counted[row] += 1
+        faces = np.array(anchor.faces, np.float64).reshape(-1, 5)
+        time = faces[:, 0]
+        first, last = time.min(initial=np.inf) - _SLACK, time.max(initial=-np.inf) + _SLACK
+        rows = np.flatnonzero(here & (begin <= last) & (first <= end))
+        hits, near = _seen(tracks, rows, faces)
         # One face may be a neighbour's, in the same place after a cut.
-        needed = min(2, len(anchor.faces))
-        rows = [row for row in hits if hits[row] + near[row] >= needed]
-        if not hits:  # a glimpse that was looked at in other moments
-            rows = [row for row in near if 2 * near[row] > len(anchor.faces)]
-        chosen = np.array(sorted(rows), np.int64)
+        good = (hits > 0) & (hits + near >= min(2, len(faces)))
+        if not hits.any():  # a glimpse that was looked at in other moments
+            good = 2 * near > len(faces)
+        chosen = rows[good]
         same = _same_face(anchor, tracks.describer, looks[chosen])
         found.append((chosen[same], chosen[~same]))
     return found
+
+
+def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Rows, Rows]:
+    """Count for each of some tracks the faces that it has: within its time, and just beside it."""
+    time, boxes = faces[:, 0], faces[:, 1:]
+    shared = np.zeros((len(rows), len(faces)))
+    inside = np.zeros(shared.shape, bool)
+    around = np.zeros(shared.shape, bool)
+    for k, row in enumerate(rows.tolist()):
+        own = slice(tracks.offsets[row], tracks.offsets[row + 1])
+        times = tracks.time[own]
+        # Where it is at a moment, between two of its faces.
+        there = np.stack([np.interp(time, times, side) for side in tracks.box[own].T], axis=1)
+        shared[k] = np.nan_to_num(_overlaps(there, boxes))
+        inside[k] = (times[0] <= time) & (time <= times[-1])
+        around[k] = (times[0] - _SLACK <= time) & (time <= times[-1] + _SLACK) & ~inside[k]
+    counts = []
+    for when in (inside, around):
+        value = np.where(when, shared, -1.0)
+        best = (value == value.max(axis=0, initial=-1.0)) & (value >= _SAME_BOX)
+        best &= np.cumsum(best, axis=0) == 1  # one track a face
+        counts.append(best.sum(axis=1))
+    return counts[0], counts[1]
 
 
 def _same_face(anchor: Anchor, describer: str, looks: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -173,27 +190,12 @@ def _same_face(anchor: Anchor, describer: str, looks: NDArray[np.float32]) -> ND
     return np.asarray(~(looks @ anchor.feature < SAME_FACE))  # not a number: it has no feature
 
 
-def _best(tracks: TrackSet, rows: Rows, time: float, box: list[float]) -> int | None:
-    """Return which of some tracks has its face there at a moment."""
-    if not len(rows):
-        return None
-    shared = [_overlap(_box_at(tracks, row, time), box) for row in rows.tolist()]
-    best = int(np.argmax(shared))
-    return int(rows[best]) if shared[best] >= _SAME_BOX else None
-
-
-def _box_at(tracks: TrackSet, row: int, time: float) -> list[float]:
-    """Return where a track is at a moment, between two of its faces."""
-    faces = slice(tracks.offsets[row], tracks.offsets[row + 1])
-    return [float(np.interp(time, tracks.time[faces], side)) for side in tracks.box[faces].T]
-
-
-def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the intersection over union of two boxes."""
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    shared = max(width, 0.0) * max(height, 0.0)
-    return shared / max(a[2] * a[3] + b[2] * b[3] - shared, 1e-9)
+def _overlaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the intersection over union of boxes, one by one."""
+    low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
+    shared = np.clip(high - low, 0, None).prod(axis=1)
+    union = a[:, 2:].prod(axis=1) + b[:, 2:].prod(axis=1) - shared
+    return np.asarray(shared / np.maximum(union, 1e-9))
 
 
 def store_anchors(

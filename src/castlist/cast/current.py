@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from castlist.cast.evidence import Facts
 
 Rows = NDArray[np.int64]
-T = TypeVar("T")
 _A_SCAN = 1_000_000  # more than anybody says
 #: Events after which more than single tracks may be others: everything is worked out anew.
 _ANEW = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
@@ -293,30 +292,36 @@ class CurrentCast:
     def covers(self) -> dict[str, Cover]:
         """What is known of the best picture of each track; of a part, if it is in it."""
         found = self.scanned.covers()
-        return self._of_parts(found, lambda value: value)
+        for track, whole, shown in self._parts(found):
+            if 0 in shown:
+                found[track] = found[whole]
+        return found
 
     @cached_property
     def pictures(self) -> dict[str, int]:
-        """How many pictures each track has; a part has the best one, if that is in it."""
-        return self._of_parts(self.scanned.picture_counts(), lambda value: min(value, 1))
-
-    def _of_parts(self, found: dict[str, T], shown: Callable[[T], T]) -> dict[str, T]:
-        """Give what is known of a track that was cut to the part that its best picture is of."""
-        parts = self.cut_tracks.parts.tolist()
-        if not parts:
-            return found
-        known = self.scanned.covers()
-        for row in parts:
-            whole, name = self.cut_tracks.marks[row][0][1], self.cut_tracks.marks[row][-1][1]
-            start, end = self.tracks.spans[row].tolist()
-            cover = known.get(whole)
-            if cover is not None and whole in found and start <= cover.time < end:
-                found[name] = shown(found[whole])
+        """How many pictures each track has; a part has those that are in it."""
+        found = self.scanned.picture_counts()
+        for track, _, shown in self._parts(self.scanned.covers()):
+            found[track] = len(shown)
         return found
+
+    def _parts(self, covers: dict[str, Cover]) -> Iterator[tuple[str, str, list[int]]]:
+        """Give the parts of tracks, what each is a part of, and which of its pictures are in it."""
+        for row in self.cut_tracks.parts.tolist():
+            marks = self.cut_tracks.marks[row]
+            whole, track = marks[0][1], marks[-1][1]
+            start, end = self.tracks.spans[row].tolist()
+            cover = covers.get(whole)
+            times = () if cover is None else cover.times or (cover.time,)
+            yield track, whole, [k for k, time in enumerate(times) if start <= time < end]
 
     def pictures_of(self, track: str) -> list[Path]:
         """Return the pictures of a track's faces, best first: of a part, those that are in it."""
-        return self.scanned.pictures(self._whole(track))[: self.pictures.get(track, 0)]
+        paths = self.scanned.pictures(self._whole(track))
+        if track == self._whole(track):
+            return paths
+        shown = next(some for name, _, some in self._parts(self.scanned.covers()) if name == track)
+        return [paths[k] for k in shown if k < len(paths)]
 
     def frame_of(self, track: str) -> Path | None:
         """Return where the frame of a track's best picture is, if there may be one."""

@@ -37,11 +37,14 @@ class Cover:
         When it was, in seconds.
     box : tuple of float
         x, y, width and height of the face, as shares of the frame.
+    times : tuple of float
+        When each of the track's pictures was, the best first; empty if that is not known.
     """
 
     quality: float
     time: float
     box: tuple[float, float, float, float]
+    times: tuple[float, ...] = ()
 
 
 def pictures_of(faces: Path, track: str) -> list[Path]:
@@ -70,6 +73,7 @@ def write_covers(faces: Path, covers: Mapping[str, Cover]) -> None:
         track: {
             "quality": round(one.quality, 4), "time": round(one.time, 3),
             "box": [round(part, 4) for part in one.box],
+            "times": [round(time, 3) for time in one.times],
         }
         for track, one in covers.items()
     }  # fmt: skip
@@ -88,9 +92,11 @@ def read_covers(faces: Path) -> dict[str, Cover]:
         return {}
     found = {}
     for track, one in value.items() if isinstance(value, dict) else ():
-        with suppress(KeyError, TypeError, ValueError, OverflowError):
-            numbers = np.array([one["quality"], one["time"], *one["box"]], np.float64)
+        with suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            times = [float(time) for time in one.get("times", [])][:PICTURES]
+            numbers = np.array([one["quality"], one["time"], *one["box"], *times], np.float64)
             if np.isfinite(numbers).all():
-                x, y, w, h = numbers[2:].clip(0, 1).tolist()
-                found[track] = Cover(float(numbers[0]), float(numbers[1]), (x, y, w, h))
+                x, y, w, h = numbers[2:6].clip(0, 1).tolist()
+                cover = Cover(float(numbers[0]), float(numbers[1]), (x, y, w, h), tuple(times))
+                found[track] = cover
     return found

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from castlist.errors import CastlistError
 from castlist.features import Features
 from castlist.io.files import replacing
-from castlist.io.pictures import Cover, write_covers
+from castlist.io.pictures import PICTURES, Cover, write_covers
 from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
 from castlist.video.looks import Place
@@ -23,6 +23,7 @@ from castlist.video.pictures import write_pictures
 from castlist.video.watch import DescribedTrack, WatchedShot
 
 _MOST = 2**40  # frames, seconds or anything
+_COVER = 6 + PICTURES  # numbers of a track's best picture, and the times of all
 _TOTALS = ("tracks", "shots", "looks", "damaged", "end")
 #: Of each face: what kind of number it is, and what one face has of it.
 _COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -156,7 +157,7 @@ def _whole(part: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     if len(features) != part["described"].sum() or (part["track"] < 0).any():
         raise ValueError("features do not fit")
     covers = part["covers"]
-    if covers.shape != (len(np.unique(part["track"])), 6) or covers.dtype.kind != "f":
+    if covers.shape != (len(np.unique(part["track"])), _COVER) or covers.dtype.kind != "f":
         raise ValueError("covers do not fit")
     return part
 
@@ -164,7 +165,11 @@ def _whole(part: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def _covers(part: dict[str, NDArray[Any]]) -> dict[str, Cover]:
     """Return what a part knows of the best picture of each of its tracks that has one."""
     rows = zip(np.unique(part["track"]).tolist(), part["covers"].tolist(), strict=True)
-    return {track_id(n): Cover(row[0], row[1], tuple(row[2:])) for n, row in rows if row[0] >= 0}
+    return {
+        track_id(n): Cover(row[0], row[1], tuple(row[2:6]), tuple(t for t in row[6:] if t >= 0))
+        for n, row in rows
+        if row[0] >= 0
+    }
 
 
 def _about(part: dict[str, NDArray[Any]]) -> tuple[Place | None, dict[str, Any]]:
@@ -205,13 +210,18 @@ def _as_arrays(names: Iterable[int], tracks: Sequence[DescribedTrack]) -> dict[s
         "score": joined([track.score for track in tracks], np.empty(0, np.float32)),
         "described": joined(described, np.empty(0, bool)),
         "features": joined([t.features for t in tracks], np.empty((0, dim), np.float32)),
-        "covers": joined([_cover_row(t) for t in tracks], np.empty((0, 6))),
+        "covers": joined([_cover_row(t) for t in tracks], np.empty((0, _COVER))),
     }
 
 
 def _cover_row(track: DescribedTrack) -> NDArray[np.float64]:
-    """Return quality, time and box of a track's best picture; less than 0 if it has none."""
-    if not track.pictures:
-        return np.full((1, 6), -1.0)
-    best = track.pictures[0].cover
-    return np.array([[best.quality, best.time, *best.box]])
+    """Return quality, time and box of a track's best picture, and the times of all.
+
+    Where it has none, they are less than 0.
+    """
+    row = np.full((1, _COVER), -1.0)
+    if track.pictures:
+        best = track.pictures[0].cover
+        times = [one.cover.time for one in track.pictures[:PICTURES]]
+        row[0, : 6 + len(times)] = [best.quality, best.time, *best.box, *times]
+    return row

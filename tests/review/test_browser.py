@@ -388,9 +388,12 @@ def test_a_track_is_cut_and_history_shows_who_moved(page, home):
     assert f"Character {number} →" in moved
     show(page, "#/questions", "questions")
     if page.locator("[data-action=mixed]").count():
+        page.locator(".choice").first.focus()
         page.keyboard.press("m")
+        page.locator("[data-action=done]").click()
         said(page, 2)
-        assert "mixed" in page.locator("#status").inner_text().lower()
+        show(page, "#/history", "history")
+        assert "mixed" in page.locator("[data-event='2']").inner_text()
 
 
 def test_a_page_says_that_the_video_was_scanned_again(page, home):

@@ -150,24 +150,28 @@ def _hold(answer: Answer) -> None:
     answer.apply(count(int(answer.state.owner.max()) + 1))
 
 
-def by_questions(one: Case) -> tuple[int, int, int, int]:
+def by_questions(one: Case) -> tuple[int, int, int, int, int]:
     """Answer questions until the cast is right, or none is left.
 
     Returns
     -------
     tuple of int
         Questions answered until then, answers in them that were changed from how they were shown,
-        actions by hand for what is left, and questions until none is left.
+        actions by hand for what is left, questions until none is left, and all actions of somebody
+        who does what is left by hand as soon as it is one action.
     """
     state = State.of(one.labels + 1)
-    changed, right = 0, None
+    changed, right, last = 0, None, None
     for asked in range(MOST):
         left = by_hand(one, state.owner)[0]
         if not left and right is None:
             right = asked
+        if left <= 1 and last is None:
+            last = asked + left
         found = questions(one.points, one.facts, state, 1)
         if not found:
-            return asked if right is None else right, changed, left, asked
+            answered = asked if right is None else right
+            return answered, changed, left, asked, answered + left if last is None else last
         for pair in found[0].pairs:
             said = true_answer(one, pair)
             changed += right is None and said != (0 if pair.inside else -1)
@@ -218,18 +222,19 @@ def use(weights: dict[str, Weights]) -> None:
 
 def table(cases: Sequence[Case], left_out: Sequence[Case] = (), rest: Sequence[Case] = ()) -> None:
     """Print what each of some casts takes, and all together."""
-    print("| | tracks | characters | people | by hand | merging at once | with questions | of them "
-          "questions | changed answers | by hand | until none is left |")  # fmt: skip
-    print("|---" + "|---:" * 10 + "|")
-    total = np.zeros(10, int)
+    print("| | tracks | characters | people | by hand | merging at once | with questions "
+          "| of them questions | changed answers | by hand | until none is left | last by hand |"
+    )  # fmt: skip
+    print("|---" + "|---:" * 11 + "|")
+    total = np.zeros(11, int)
     for one in cases:
         if any(one is other for other in left_out):
             use(fit([*(other for other in left_out if other is not one), *rest]))
-        asked, changed, left, all_asked = by_questions(one)
+        asked, changed, left, all_asked, last = by_questions(one)
         known = one.truth != NOBODY
         row = np.array([
             known.sum(), len(np.unique(one.labels[known])), len(np.unique(one.truth[known])),
-            *by_hand(one, one.labels), asked + left, asked, changed, left, all_asked,
+            *by_hand(one, one.labels), asked + left, asked, changed, left, all_asked, last,
         ])  # fmt: skip
         total += row
         print("|", " | ".join(map(str, [one.name, *row])), "|", flush=True)

@@ -64,7 +64,8 @@ def test_questions_bring_a_made_cast_right():
     labels = who.copy()
     labels[:3], labels[12:14], labels[25] = 9, 0, 1
     made = bench_review.Case("made", who, labels, points, facts(points))
-    asked, changed, left, until_none = bench_review.by_questions(made)
+    asked, changed, left, until_none, last = bench_review.by_questions(made)
     assert (asked, changed, left) == (1, 3, 0)
     assert bench_review.by_hand(made, labels)[0] == 3
     assert until_none >= asked
+    assert last == 1

@@ -427,6 +427,50 @@ class Talk(RuleBasedStateMachine):
 
         self.act("redo", client, stale, make)
 
+    @rule(verb=st.sampled_from(["name", "background", "merge", "move", "not_face", "cut", "answer",
+                                "who", "asked", "undo", "redo", "recluster"]),
+          client=clients, stale=st.booleans(), some=some, i=which, j=which, yes=st.booleans(),
+          waive=st.booleans())  # fmt: skip
+    def anything(self, verb, client, stale, some, i, j, yes, waive):
+        """Say something of any kind: of other rules, hypothesis leaves some out for a while."""
+        who = (client, stale)
+        sides = [yes, *(k % 2 == 0 for k in some), *[not yes] * 8][:9]
+        match verb:
+            case "name":
+                self.name(*who, i, pick([*NAMES, ""], j))
+            case "background":
+                self.background(*who, some, yes)
+            case "merge":
+                self.merge(*who, some, j, waive, "Bo" if yes else None)
+            case "move":
+                self.move(*who, some, i if yes else None, waive)
+            case "not_face":
+                self.not_face(*who, some, yes)
+            case "cut":
+                self.cut(*who, i, 1 + j % 3, "before" if yes else "after")
+            case "answer":
+                self.answer(*who, i, some[:1] if yes else [], [j], waive)
+            case "who":
+                self.answer_who_it_is(*who, i, j, some[0], waive)
+            case "asked":
+                self.answer_what_is_asked(client, i, sides, waive)
+            case "undo":
+                self.undo(*who)
+            case "redo":
+                self.redo(*who)
+            case "recluster":
+                self.recluster(*who)
+
+    @rule(client=clients, count=st.integers(1, 5))
+    def undo_and_redo(self, client, count):
+        done = 0
+        while done < count and self.model.can_undo:
+            self.act("undo", client, False, lambda one, view: (one.undo, None))
+            done += 1
+        for _ in range(done):
+            self.act("redo", client, False, lambda one, view: (one.redo, None))
+        assert self.model.can_undo or not done
+
     @rule(client=clients, stale=st.booleans())
     def recluster(self, client, stale):
         self.act("recluster", client, stale, lambda one, view: (one.recluster, Word("recluster")))

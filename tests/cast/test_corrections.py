@@ -371,3 +371,32 @@ def test_what_cannot_be_found_is_listed_and_not_dropped(cast, folder):
     back = Corrections(folder)
     assert not back.lost
     assert len(back.character("Dana").tracks) == 4
+
+
+def test_answers_at_once_are_answers_one_after_the_other_in_one_event(tmp_path):
+    said = [
+        {"one": ["0000"], "different": [["0004"]]},
+        {"one": ["0004"], "same": [["0002"]]},  # about who left just now
+        {"one": ["0001"], "different": [["0005"]], "instead": [["0003"]]},
+        {"one": ["0003"], "mixed": [["0003", "0007"]]},
+    ]
+    casts = [Corrections(write_folder(tmp_path / f"{n}.cast", made_video())) for n in (1, 2)]
+    before = shape(casts[0])
+    casts[0].answers(said, waive=True)
+    for one in said:
+        casts[1].answer(**one, waive=True)
+    at_once, one_by_one = (
+        (shape(cast), cast.state.checked.tolist(), cast.state.waived,
+         [[rows.tolist() for rows in pair] for pair in cast.state.different + cast.state.same],
+         [rows.tolist() for rows in cast.state.mixed])
+        for cast in casts
+    )  # fmt: skip
+    assert at_once == one_by_one
+    assert [cast.last for cast in casts] == [1, 4]
+    casts[0].undo()
+    assert shape(casts[0]) == before
+    with pytest.raises(InputError, match="nobody was compared"):
+        casts[0].answers([])
+    with pytest.raises(InputError, match="no track 'nobody'"):
+        casts[0].answers([*said, {"one": ["nobody"], "same": [["0000"]]}], waive=True)
+    assert shape(casts[0]) == before

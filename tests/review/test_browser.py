@@ -369,3 +369,36 @@ def test_nothing_sticks_out(browser, server, width, scheme):
         picture(page, f"review-{view}-{width}-{scheme}")
     assert page.problems == []
     context.close()
+
+
+def test_a_track_is_cut_and_history_shows_who_moved(page, home):
+    cast = Corrections(home)
+    number = cast.cast.characters[0].number
+    track = str(cast.tracks.ids[cast.character(number).tracks[0]])
+    cast.close()
+    show(page, f"#/character/{number}", "character")
+    page.locator(f'[data-track="{track}"] .pick').check()
+    page.keyboard.press("k")
+    page.locator("dialog[open] [data-action=after]").click()
+    said(page, 1)
+    page.wait_for_selector(f'[data-track="{track}b"]')
+    assert page.locator(f'[data-track="{track}a"]').count() == 0  # a character of its own
+    show(page, "#/history", "history")
+    moved = page.locator("[data-event='1'] .move").inner_text()
+    assert f"Character {number} →" in moved
+    show(page, "#/questions", "questions")
+    if page.locator("[data-action=mixed]").count():
+        page.locator(".choice").first.focus()
+        page.keyboard.press("m")
+        page.locator("[data-action=done]").click()
+        said(page, 2)
+        show(page, "#/history", "history")
+        assert "mixed" in page.locator("[data-event='2']").inner_text()
+
+
+def test_a_page_says_that_the_video_was_scanned_again(page, home):
+    from tests.cast.folders import made_video, write_folder
+
+    write_folder(home, made_video(rate=4, prefix="new"), pictures=True)
+    page.get_by_text("The video was scanned again").wait_for()
+    assert page.locator("[data-character]").count() > 0

@@ -137,11 +137,13 @@ class CurrentCast:
                 self._load()
                 return self.last
             new = self.log.events(self.last)
+            if not new:
+                return self.last
             if any(event.kind in ("add", "remove") for event in self._touched(new)):
                 self._load()
             elif any(event.kind in _ANEW for event in new):
                 self._work_out([*self._events, *new])
-            elif new:
+            else:
                 self._finder.learn()
                 for event in new:
                     self.state.apply(event.body, self._finder.rows)

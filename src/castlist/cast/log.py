@@ -106,12 +106,14 @@ class Log(Database):
         rows = self._read(
             "SELECT number, at, who, kind, body FROM events WHERE number > ? ORDER BY number", after
         )
-        known = {number for (number,) in self._read("SELECT number FROM anchors")} if rows else ()
+        known = (
+            {number for (number,) in self._read("SELECT number FROM anchors")} if rows else set()
+        )
         found = []
         for number, at, who, kind, text in rows:
             try:
                 event = Event(number, check_when(at), str(who), kind, read_body(kind, text))
-                if not event.anchors() <= set(known):
+                if not event.anchors() <= known:
                     raise InputError("it speaks of tracks that are not in the log")
             except (ValueError, TypeError) as error:
                 raise InputError(

@@ -81,7 +81,15 @@ def regroup(
     # Until they are clustered, every track is somebody else, and nobody who is there.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
-        folder, tracks, alone, points, threshold, 0.0, {}, (print_of(tracks),), first + len(tracks)
+        folder,
+        tracks,
+        alone,
+        points,
+        threshold,
+        0.0,
+        {},
+        (print_of(tracks),) * len(tracks.videos),
+        first + len(tracks),
     )
     with closing(CurrentCast(folder, scanned=new)) as cast:
         owner, base = _before(folder, cast)

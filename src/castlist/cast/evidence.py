@@ -176,9 +176,10 @@ def inside(
     sizes = parts.sum(axis=1)
     told = []
     for x, elsewhere in zip((points, facts.looks), others, strict=True):
+        # If there is nobody else, a stranger takes the place of the nearest: their cosine is 0.
         sums = member @ x[rows]
         one, rest = _unit(sums), _unit(x[rows].sum(axis=0) - sums)
-        told += [(one * rest).sum(axis=1), (one @ elsewhere.T).max(axis=1, initial=-1)]
+        told += [(one * rest).sum(axis=1), (one @ elsewhere.T).max(axis=1, initial=0)]
     stretches, code = np.unique(facts.stretch[rows], return_inverse=True)
     seen = np.zeros((len(rows), int(np.ptp(stretches)) + 1))
     seen[np.arange(len(rows)), (stretches - stretches[0])[code]] = 1

@@ -66,7 +66,8 @@ def write_folder(
     state, about = None, {"threshold": THRESHOLD}
     if labels is None and len(tracks) and was_scanned(folder):
         made = regroup(folder, tracks, points, THRESHOLD, {})
-        labels, state, about["next"] = made.labels, State.of(made.labels), made.next_id
+        labels, state = made.labels, State.of(made.labels)
+        about |= {"next": made.next_id, "taken": made.taken}
     elif labels is None:
         labels = complete_linkage(points, THRESHOLD, cannot_link=tracks.overlaps()).labels
     if duration is None:

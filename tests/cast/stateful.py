@@ -78,7 +78,9 @@ def scan_again(folder: Path, tracks: TrackSet) -> None:
     write_tracks(folder / TRACKS, tracks)
     write_points(folder, points)
     cast = make_cast(tracks, made.labels, points, duration, State.of(made.labels))
-    save_cast(cast, folder / CAST, {"threshold": THRESHOLD, "next": made.next_id})
+    save_cast(
+        cast, folder / CAST, {"threshold": THRESHOLD, "next": made.next_id, "taken": made.taken}
+    )
 
 
 def moments_of(tracks: TrackSet, row: int) -> frozenset[Moment]:

@@ -9,6 +9,7 @@ import pytest
 
 from castlist import InputError, TrackSet
 from castlist.cast.corrections import Corrections
+from castlist.cast.recluster import accept, propose
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_corrections import people, tracks_of
 
@@ -51,6 +52,16 @@ def test_who_was_called_different_stays_so_whatever_their_rows_are(cast):
     cast.refresh()
     assert cast.state.owner[cast.rows(["0008"])[0]] == number
     assert cast.state.owner[cast.rows(["0000"])[0]] != number
+
+
+def test_other_settings_count_also_after_a_clustering_was_taken(cast, monkeypatch):
+    """The tracks are the same, so that the clustering would fit them."""
+    accept(cast, propose(cast))
+    assert len(cast.cast.characters) == 4
+    monkeypatch.setattr("tests.cast.folders.THRESHOLD", 1e-9)
+    write_folder(cast.folder, cast.tracks)
+    cast.refresh()
+    assert len(cast.cast.characters) == len(cast.tracks)
 
 
 def test_names_do_not_land_on_other_faces(cast):

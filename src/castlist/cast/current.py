@@ -184,7 +184,7 @@ class CurrentCast:
         self.points = self.cut_tracks.points(self.scanned.points, self.looks)
         for event in self.live:
             self.apply(self.state, event)
-            if event.kind == "recluster":
+            if event.kind == "recluster" and event.number not in self.scanned.taken:
                 self._take_points(event.body.clustering)
         self._cast = None
 
@@ -228,7 +228,7 @@ class CurrentCast:
         """Let an event hold in a state of this cast."""
         if isinstance(event.body, Words):
             state.apply(event.body, self._finder.rows)
-        elif event.kind == "recluster":
+        elif event.kind == "recluster" and event.number not in self.scanned.taken:
             kept, known, rows = self._clustering(event.body.clustering)
             state.base[rows] = kept.labels[known]
 

@@ -55,6 +55,8 @@ class Scanned:
         Which scan of its video the tracks of each video are of.
     next_id : int
         The least id that no character was given by a scan or a join.
+    taken : frozenset of int
+        Events that took clusterings before this scan was grouped.
     """
 
     folder: Path
@@ -66,6 +68,7 @@ class Scanned:
     run: dict[str, Any]
     scans: tuple[str, ...]
     next_id: int
+    taken: frozenset[int] = frozenset()
 
     @property
     def films(self) -> list[dict[str, Any]]:
@@ -151,6 +154,7 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
         about = read_json(folder / CAST)
         threshold = amount(about["threshold"])
         next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
+        taken = frozenset(number_of(event) for event in about.get("taken", ()))
         own = about.get("points", now := digest(points.tobytes())) == now
         points = points.astype(np.float32)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -159,7 +163,9 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
     if not own or not fits or not are_points(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
     scans = (print_of(tracks),) * len(tracks.videos)
-    return Scanned(folder, tracks, labels, points, threshold, cast.duration, run, scans, next_id)
+    return Scanned(
+        folder, tracks, labels, points, threshold, cast.duration, run, scans, next_id, taken
+    )
 
 
 def read_run(folder: Path) -> dict[str, Any]:

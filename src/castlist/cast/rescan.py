@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from castlist.cast.anchors import anchors_of, find_anchors
 from castlist.cast.cast import print_of
 from castlist.cast.current import CurrentCast
+from castlist.cast.events import live_events
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned
 from castlist.cast.log import Log
 from castlist.cast.recluster import cluster_around, ids_of_clusters, links_around
@@ -34,10 +35,13 @@ class Regrouped:
         The id of each track's character: of pinned ones, what it was before a person spoke.
     next_id : int
         The least id that nobody has.
+    taken : list of int
+        Events that took clusterings of earlier scans: they hold no longer.
     """
 
     labels: Rows
     next_id: int
+    taken: list[int]
 
 
 def was_scanned(folder: Path) -> bool:
@@ -78,19 +82,15 @@ def regroup(
     """
     with closing(Log(folder / CORRECTIONS)) as log:
         first = log.next_id(next_id(folder))
+        live, _ = live_events(log.events())
+    # Clusterings that were taken before it count no longer, also if its tracks are the same.
+    taken = [event.number for event in live if event.kind == "recluster"]
     # Until they are clustered, every track is somebody else, and nobody who is there.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
-        folder,
-        tracks,
-        alone,
-        points,
-        threshold,
-        0.0,
-        {},
-        (print_of(tracks),) * len(tracks.videos),
-        first + len(tracks),
-    )
+        folder, tracks, alone, points, threshold, 0.0, {},
+        (print_of(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
+    )  # fmt: skip
     with closing(CurrentCast(folder, scanned=new)) as cast:
         owner, base = _before(folder, cast)
         state = cast.state
@@ -118,7 +118,7 @@ def regroup(
         # A track that was cut is pinned in its parts: whose it is as a whole does not matter.
         whole = np.zeros(len(tracks), np.int64)
         whole[cast.cut_tracks.origin[::-1]] = labels[::-1]
-        return Regrouped(whole, max(free, int(labels.max(initial=0)) + 1))
+        return Regrouped(whole, max(free, int(labels.max(initial=0)) + 1), taken)
 
 
 def next_id(folder: Path) -> int:

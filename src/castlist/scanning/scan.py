@@ -303,7 +303,8 @@ def _group(
             made = regroup(
                 notes.folder, tracks, points, model.threshold, asdict(settings), progress=progress
             )
-            labels, state, about["next"] = made.labels, State.of(made.labels), made.next_id
+            labels, state = made.labels, State.of(made.labels)
+            about |= {"next": made.next_id, "taken": made.taken}
         else:
             state = None
             labels = cluster_tracks(

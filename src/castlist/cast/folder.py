@@ -162,10 +162,10 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
     if not own or not fits or not are_points(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
+    scans = (print_of(tracks),) * len(tracks.videos)
     return Scanned(
-        folder, tracks, labels, points, threshold, cast.duration, run, (print_of(tracks),), next_id,
-        taken,
-    )  # fmt: skip
+        folder, tracks, labels, points, threshold, cast.duration, run, scans, next_id, taken
+    )
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -88,8 +88,8 @@ def regroup(
     # Until they are clustered, every track is somebody else, and nobody who is there.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
-        folder, tracks, alone, points, threshold, 0.0, {}, (print_of(tracks),), first + len(tracks),
-        frozenset(taken),
+        folder, tracks, alone, points, threshold, 0.0, {},
+        (print_of(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
     )  # fmt: skip
     with closing(CurrentCast(folder, scanned=new)) as cast:
         owner, base = _before(folder, cast)

@@ -49,6 +49,7 @@ PURPOSE = {
     "playwright": "the review page in a real browser",
     "pyannote-database": "reads exported RTTM files",
     "pyarrow": "Parquet",
+    "pydantic": "checks the events of a log",
     "pytest": "tests",
     "pytest-xdist": "tests on all cores",
     "pytorch-metric-learning": "losses",

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from castlist.cast.corrections import Corrections
+from castlist.cast.events import Event, Words
 from castlist.cast.log import ChangedMeanwhile
 
 sys.path[:0] = [str(Path(__file__).parents[2])]
@@ -101,10 +102,16 @@ def run(server: Any, folder: Path, clients: int, requests: int) -> Load:
     return total
 
 
+def name_in(event: Event) -> str:
+    """Return the name that an event gives; empty if it gives none."""
+    names = event.body.names if isinstance(event.body, Words) else ()
+    return str(names[0].name) if names else ""
+
+
 def lost(server: Any, folder: Path, load: Load) -> list[str]:
     """List what is wrong with the log, after all that was taken; nothing should be."""
     again = Corrections(folder)
-    said = Counter((event.kind, event.body.get("name", "")) for event, _ in again.history)
+    said = Counter((event.kind, name_in(event)) for event, _ in again.history)
     missing, extra = load.taken - said, said - load.taken
     wrong = [f"{n} x {one} was taken, and is not in the log" for one, n in missing.items()]
     wrong += [f"{n} x {one} is in the log, and was not taken" for one, n in extra.items()]

@@ -1,4 +1,4 @@
-"""Random actions with crashes in between: 1,500, and 10,000 with ``-m slow``."""
+"""Random actions with crashes in between: 500, and 10,000 with ``-m slow``."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def so_many(examples):
     )
 
 
-Reviewer.TestCase.settings = so_many(6)
+Reviewer.TestCase.settings = so_many(2)
 PatientReviewer.TestCase.settings = so_many(40)
 TestReviewer = Reviewer.TestCase
 TestPatientReviewer = pytest.mark.slow(PatientReviewer.TestCase)

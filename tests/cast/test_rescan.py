@@ -9,6 +9,7 @@ import pytest
 
 from castlist import InputError, TrackSet
 from castlist.cast.corrections import Corrections
+from castlist.cast.folder import CAST, NEXT_CAST
 from castlist.cast.recluster import accept, propose
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_corrections import people, tracks_of
@@ -40,6 +41,19 @@ def test_ids_of_those_nobody_spoke_of_stay_too(cast):
     cast.refresh()
     assert people(cast) == before
     write_folder(cast.folder, made_video(each=3, rate=4, prefix="z"))
+    cast.refresh()
+    assert people(cast) == before
+
+
+def test_ids_stay_where_a_scan_was_killed_as_it_took_the_place_of_another(cast):
+    before, earlier = people(cast), (cast.folder / CAST).read_bytes()
+    tracks = made_video(rate=4, prefix="y")
+    write_folder(cast.folder, tracks)
+    (cast.folder / CAST).rename(cast.folder / NEXT_CAST)  # written before all else
+    (cast.folder / CAST).write_bytes(earlier)  # not replaced yet: it is not of these tracks
+    with pytest.raises(InputError, match="another scan"):
+        Corrections(cast.folder)
+    write_folder(cast.folder, tracks)
     cast.refresh()
     assert people(cast) == before
 

@@ -23,6 +23,8 @@ from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
 
 TRACKS, CAST, REPORT = "tracks.parquet", "cast.json", "report.html"
+#: A cast that is about to take the place of an earlier one.
+NEXT_CAST = "cast.next.json"
 POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
 #: Of a cast of several videos: a folder a video, its characters, and what tells its name from a
 #: track's.

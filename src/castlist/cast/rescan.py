@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import anchors_of, find_anchors
-from castlist.cast.cast import print_of
+from castlist.cast.cast import load_cast, print_of
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import live_events
-from castlist.cast.folder import CAST, CORRECTIONS, Scanned
+from castlist.cast.folder import CAST, CORRECTIONS, NEXT_CAST, Scanned
 from castlist.cast.log import Log
 from castlist.cast.recluster import cluster_around, ids_of_clusters, links_around
 from castlist.errors import InputError
@@ -134,7 +134,10 @@ def _before(folder: Path, cast: CurrentCast) -> tuple[Rows, Rows]:
     try:
         earlier = CurrentCast(folder)
     except InputError:  # none, or damaged: what was said is in the log
-        return owner, base
+        with suppress(InputError):  # or it was about to be replaced
+            for one in load_cast(folder / NEXT_CAST, cast.scanned.tracks).characters:
+                owner[np.isin(cast.cut_tracks.origin, one.tracks)] = one.number
+        return owner, owner.copy()
     with closing(earlier):
         anchors = anchors_of(
             earlier.tracks, range(len(earlier.tracks)), earlier.scanned.scans, earlier.looks

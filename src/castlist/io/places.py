@@ -17,9 +17,9 @@ from castlist.io.untrusted import read_json
 OWN = frozenset((
     "tracks.parquet", "cast.json", "report.html", "run.json", "embeddings.npy", "corrections.db",
     "corrections.db-wal", "corrections.db-shm", "corrections.db-journal", "faces", "parts",
-    "episodes", "model.safetensors", "balls.npz", ".lock",
+    "episodes", "model.safetensors", "balls.npz", ".lock", "cast.next.json",
 ))  # fmt: skip
-_WRITTEN_LAST = {"embeddings.npy", "cast.json", "report.html"}  # by a scan
+_WRITTEN_LAST = {"embeddings.npy", "cast.json", "cast.next.json", "report.html"}  # by a scan
 _OF_A_RUN = ("state.safetensors", "log.jsonl")
 _OF_A_STUDY = ("study.json",)
 _PART = re.compile(r"settings\.json|faces|before|\d+\.npz")

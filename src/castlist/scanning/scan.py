@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from castlist.cast.folder import (
     CAST,
     CORRECTIONS,
     FACES,
+    NEXT_CAST,
     POINTS,
     REPORT,
     TRACKS,
@@ -315,13 +317,15 @@ def _group(
         cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)
     elif again:
         about["next"] = next_id(notes.folder)
+    about |= {"threshold": model.threshold, "points": digest(points.tobytes())}
+    # If the scan is killed from here on, the ids are in it: the earlier cast cannot be read then.
+    save_cast(cast, notes.folder / NEXT_CAST, about)
     if publish is not None:  # the earlier scan is whole until here
         publish()
     with notes.stage("group", began):
         write_points(notes.folder, points)
         # The last of all: it says which tracks and points are its own.
-        about |= {"threshold": model.threshold, "points": digest(points.tobytes())}
-        save_cast(cast, notes.folder / CAST, about)
+        os.replace(notes.folder / NEXT_CAST, notes.folder / CAST)
         notes.value["counts"]["characters"] = len(cast.characters)
 
 

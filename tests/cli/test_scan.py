@@ -51,8 +51,10 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     said = f"d0.mp4 has 1 track, so 1 character at most; give a smaller {option}"
     assert said in done.stderr
     cast = folder / "d0.cast"
-    watched = json.loads((cast / "run.json").read_text())["stages"]["watch"]
+    assert list((cast / "parts").glob("*.npz"))
     castlist("scan", clips / "d0.mp4", "-o", folder, option, "1")
+    watched = json.loads((cast / "run.json").read_text())["stages"]["watch"]
+    assert watched["resumed_at"] == watched["end"] > 0  # nothing was watched again
     castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
     stages = json.loads((cast / "run.json").read_text())["stages"]
     assert stages["watch"] == watched

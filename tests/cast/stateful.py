@@ -150,7 +150,9 @@ class PythonClient:
         asked = questions(cast.points, cast.facts, cast.state, 3)
         ids = cast.tracks.ids
         return [
-            (ids[q.one.tracks].tolist(), [ids[o.tracks].tolist() for o in q.others]) for q in asked
+            (ids[pair.other.tracks].tolist(), [ids[one.tracks].tolist() for one in pair.ones])
+            for question in asked
+            for pair in question.pairs
         ]
 
     def recluster(self) -> None:

@@ -81,7 +81,8 @@ class Page:
 
     def questions(self) -> list[tuple[list[str], list[list[str]]]]:
         asked = self.ask("/api/questions?most=3")["questions"]
-        return [(one["one"]["ids"], [other["ids"] for other in one["others"]]) for one in asked]
+        doubts = [doubt for question in asked for doubt in question["doubts"]]
+        return [(doubt["ids"], [one["ids"] for one in doubt["ones"]]) for doubt in doubts]
 
     # What a person does on it
 

@@ -1,7 +1,7 @@
 """How fast a scan is, stage by stage, and whether it finds who is there: docs/performance.md.
 
 ``python benchmarks/bench_scan.py CLIPS`` composes test videos of twelve people with a known truth
-(clip_video.py), in two sizes, and scans each in a process of its own.
+(clip_video.py), in three sizes, and scans each in a process of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 from castlist import TrackSet, WatchSettings, evaluate, read_tracks
 
-SIZES = ((640, 360), (1280, 720))
+SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
 
 def child(path: Path) -> None:
@@ -67,7 +67,7 @@ def child(path: Path) -> None:
     clocked(detect.YuNet, "closer", "look closer", lambda *_: 1)
     clocked(follow.Follower, "_matches", "follow", lambda *_: 1)
     clocked(watch.Shot, "keep", "choose faces", lambda *_: 1)
-    clocked(describe.SFace, "describe", "describe", lambda _, crops: len(crops))
+    clocked(describe.OnnxFace, "describe", "describe", lambda _, crops: len(crops))
     began = time.perf_counter()
     found = scan(path)
     whole = time.perf_counter() - began

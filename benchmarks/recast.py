@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from castlist import Features, InputError, TrackSet, read_tracks, write_tracks
 from castlist.cli.common import progress as progress_bar
 from castlist.cli.common import read_names
-from castlist.cluster.threads import in_threads
+from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.degrade import degrade, draw_look
 from castlist.video.describe import Describer, open_describer

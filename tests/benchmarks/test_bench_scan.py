@@ -8,7 +8,7 @@ from clip_video import compose
 from castlist import scan
 
 
-def test_twelve_people_in_sixty_shots(clips, weights, tmp_path):
+def test_twelve_people_in_sixty_shots(clips, tmp_path):
     video = tmp_path / "twelve.mp4"
     shots = compose(clips, video, seed=11, shots=64)
     assert sum(len(shot.panels) > 1 for shot in shots) >= 16

@@ -125,7 +125,7 @@ def test_two_clips_of_one_name_are_refused(folder, monkeypatch, capsys):
     assert "have one name" in capsys.readouterr().err
 
 
-def test_a_clip_is_scanned_by_the_real_command(tmp_path, weights, monkeypatch, capfd):
+def test_a_clip_is_scanned_by_the_real_command(tmp_path, monkeypatch, capfd):
     (tmp_path / "clips").mkdir()
     (tmp_path / "truth").mkdir()
     write_video(tmp_path / "clips" / "grey.mp4", [np.full((120, 160, 3), 90, np.uint8)] * 5, 5)

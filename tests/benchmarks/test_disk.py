@@ -25,10 +25,10 @@ def test_a_full_disk_and_no_permission_harm_nothing(own_disk):
 
 
 @pytest.mark.slow
-def test_a_full_disk_harms_nothing_whatever_the_command(own_disk, weights):
+def test_a_full_disk_harms_nothing_whatever_the_command(own_disk):
     assert tried("disk.py", "--sizes", "5")
 
 
 @pytest.mark.slow
-def test_what_is_moved_removed_or_of_the_future_harms_nothing(weights):
+def test_what_is_moved_removed_or_of_the_future_harms_nothing():
     assert tried("moved.py", "--times", "5")

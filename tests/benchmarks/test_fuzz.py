@@ -9,7 +9,7 @@ from fuzz_readers import READERS
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_valid_files_are_taken_and_hostile_ones_end_well(tmp_path, name, weights):
+def test_valid_files_are_taken_and_hostile_ones_end_well(tmp_path, name):
     arena = Arena(name, tmp_path / "home")
     for data in arena.seeds():
         assert arena.read(data) == arena.reader.valid

@@ -28,5 +28,5 @@ def test_join_and_add_killed_end_as_if_they_had_not_been(tmp_path):
 
 
 @pytest.mark.slow
-def test_all_commands_killed_end_as_if_they_had_not_been(weights, tmp_path):
+def test_all_commands_killed_end_as_if_they_had_not_been(tmp_path):
     assert len(kill("all", folder=tmp_path)) == 7

@@ -67,7 +67,6 @@ def test_faces_are_spread_along_a_track(n):
         assert (np.diff(chosen) == 25).all()
 
 
-@pytest.mark.usefixtures("weights")
 def test_an_episode_keeps_all_but_its_faces(authors, faces, tmp_path):
     """A few real tracks of the paper's, with real faces."""
     whole = read_tracks(authors)
@@ -99,7 +98,6 @@ def test_an_episode_keeps_all_but_its_faces(authors, faces, tmp_path):
     assert (x @ x.T)[same].mean() > (x @ x.T)[different].mean() + 0.25
 
 
-@pytest.mark.usefixtures("weights")
 def test_a_folder_is_recast_once(authors, faces, tmp_path, monkeypatch):
     calls = []
 

@@ -100,7 +100,7 @@ os.sched_getaffinity = lambda process: set(range(threads))  # what castlist coun
 import numpy as np, torch
 from castlist import FinetuneSettings, MadeWorld, TrainSettings, cluster_tracks, complete_linkage
 from castlist import finetune, made_tracks, shipped_model, train
-from castlist.cluster.threads import n_threads
+from castlist.parallel import n_threads
 from tests.cast.test_same_cast import video
 torch.set_num_threads(threads)
 assert (n_threads(), torch.get_num_threads()) == (threads, threads)

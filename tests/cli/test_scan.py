@@ -24,7 +24,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_a_video_with_nobody_in_it(folder, weights):
+def test_a_video_with_nobody_in_it(folder):
     done = castlist("scan", folder / "grey one.mp4")
     assert "No faces were found in 6 pictures looked at" in done.stdout
     assert str(folder / "grey one.cast" / "report.html") in done.stdout
@@ -32,7 +32,7 @@ def test_a_video_with_nobody_in_it(folder, weights):
     assert found["characters"] == []
 
 
-def test_a_clip_is_one_character(folder, clips, weights):
+def test_a_clip_is_one_character(folder, clips):
     done = castlist("scan", clips / "d0.mp4", "-o", folder, "--json")
     (found,) = json.loads(done.stdout)
     assert found["report"] == str(folder / "d0.cast" / "report.html")
@@ -43,9 +43,18 @@ def test_a_clip_is_one_character(folder, clips, weights):
     assert "1 character; 1 track in 0:03 of video" in table
 
 
+def test_a_fast_scan_looks_at_half_as_many_pictures(folder):
+    video = folder / "grey one.mp4"
+    assert "in 3 pictures looked at" in castlist("scan", video, "--fast", "--threads", "1").stdout
+    done = castlist("scan", video, "--fast", "--sample-rate", "5")
+    assert "in 6 pictures looked at" in done.stdout
+    refused = castlist("scan", video, "--threads", "0", code=2)
+    assert "--threads" in refused.stderr
+
+
 @pytest.mark.parametrize("option", ["--characters", "--min-characters"])
 def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
-    folder, clips, weights, option
+    folder, clips, option
 ):
     done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
     said = f"d0.mp4 has 1 track, so 1 character at most; give a smaller {option}"
@@ -77,7 +86,7 @@ def test_a_table_says_of_each_video_whom_the_number_put_together(capsys):
     assert "a.mp4: " not in said
 
 
-def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):
+def test_one_bad_video_among_several_does_not_stop_the_others(folder):
     (folder / "text.mp4").write_text("not a video")
     done = castlist("scan", folder / "text.mp4", folder / "grey one.mp4", code=2)
     assert "text.mp4: cannot be read as a video" in done.stderr
@@ -97,19 +106,19 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder, weights):
             ["grey one.mp4", "--min-characters", "3", "--max-characters", "2"],
             "--min-characters 3 is more than --max-characters 2",
         ),
-        (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; give --device cpu or cuda"),
+        (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; there are cpu, cuda"),
         (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),
         (["grey one.mp4", "--sample-rate", "0"], "Invalid value"),
         (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "two videos would share"),
     ],
 )
-def test_mistakes_are_one_message_and_exit_code_2(folder, weights, words, message, monkeypatch):
+def test_mistakes_are_one_message_and_exit_code_2(folder, words, message, monkeypatch):
     monkeypatch.chdir(folder)
     done = castlist("scan", *words, code=2)
     assert message in " ".join(done.stderr.split())
 
 
-def test_describe(folder, clips, weights):
+def test_describe(folder, clips):
     with open_video(clips / "d10.mp4") as video:
         image = next(video.frames()).image()
     for name in ("ann/1.jpg", "ann/2.jpg", "bob/1.jpg"):

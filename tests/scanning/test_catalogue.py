@@ -50,7 +50,7 @@ def test_videos_that_cannot_be(series, tmp_path):
         find_videos(folders, Path("out"))
 
 
-def test_videos_that_differ_in_their_suffix_have_a_cast_each(tmp_path, weights):
+def test_videos_that_differ_in_their_suffix_have_a_cast_each(tmp_path):
     for name in ("a.mp4", "a.mkv", "b.mp4"):
         write_video(tmp_path / name, [plain((90, 90, 90), (320, 180))] * 5)
     entries = find_videos([tmp_path])
@@ -63,7 +63,7 @@ def test_videos_that_differ_in_their_suffix_have_a_cast_each(tmp_path, weights):
     assert [e.folder.name for e in find_videos([tmp_path])] == ["a.mp4.cast", "b.cast"]
 
 
-def test_a_cast_keeps_its_folder_when_a_video_of_its_name_comes(tmp_path, weights):
+def test_a_cast_keeps_its_folder_when_a_video_of_its_name_comes(tmp_path):
     write_video(tmp_path / "a.mp4", [plain((90, 90, 90), (320, 180))] * 5)
     scan(tmp_path / "a.mp4")
     write_video(tmp_path / "A.mkv", [plain((90, 90, 90), (320, 180))] * 5)
@@ -83,7 +83,7 @@ def test_linked_folders_are_searched_once(series, tmp_path_factory):
     assert found == ["a link/extras/x.mp4", "season 1/one.mp4", "season 2/one.MKV"]
 
 
-def test_the_networks_are_loaded_once(series, weights, monkeypatch):
+def test_the_networks_are_loaded_once(series, monkeypatch):
     import castlist.scanning.networks as networks
 
     opened = []
@@ -99,7 +99,7 @@ def test_the_networks_are_loaded_once(series, weights, monkeypatch):
     assert [what[1:] for what in told if what[0] == "videos"] == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_a_bug_in_one_video_does_not_stop_the_others(series, weights, monkeypatch):
+def test_a_bug_in_one_video_does_not_stop_the_others(series, monkeypatch):
     def broken(video, *rest, **words):
         if video.suffix == ".mp4":
             raise ZeroDivisionError("never thought of")
@@ -111,7 +111,7 @@ def test_a_bug_in_one_video_does_not_stop_the_others(series, weights, monkeypatc
     assert not second.failed
 
 
-def test_the_command_line_tries_the_failed_again(series, weights):
+def test_the_command_line_tries_the_failed_again(series):
     bad = series / "season 2" / "bad.mp4"
     bad.write_text("not a video")
     done = castlist("scan", series, "-o", series / "out", code=2)
@@ -129,7 +129,7 @@ def test_the_command_line_tries_the_failed_again(series, weights):
     assert page.stat().st_mtime_ns == written  # what is done is not done again
 
 
-def test_one_scan_a_folder_at_a_time(series, weights):
+def test_one_scan_a_folder_at_a_time(series):
     video = series / "season 1" / "one.mp4"
     folder = video.with_suffix(".cast")
     with locked(folder):

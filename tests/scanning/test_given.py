@@ -38,7 +38,7 @@ def film(tmp_path_factory):
     return path, tracks
 
 
-def test_given_tracks_are_scanned_to_a_cast(film, weights):
+def test_given_tracks_are_scanned_to_a_cast(film):
     path, tracks = film
     done = castlist("scan", path, "--tracks", path.with_suffix(".txt"), "--json", "--no-finetune")
     (found,) = json.loads(done.stdout)
@@ -61,7 +61,7 @@ def test_given_tracks_are_scanned_to_a_cast(film, weights):
 
 
 @pytest.mark.parametrize("option", ["--characters", "--max-characters"])
-def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, weights, option):
+def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, option):
     """Two people at a time are in the picture, and one character is asked for."""
     path, tracks = film
     words = ("scan", path, "--tracks", path.with_suffix(".txt"), "--no-finetune", option, 1)
@@ -85,7 +85,7 @@ def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, weig
     assert len(found["characters"]) == 2
 
 
-def test_another_file_of_tracks_is_another_scan(film, weights, tmp_path):
+def test_another_file_of_tracks_is_another_scan(film, tmp_path):
     path, _ = film
     some = tmp_path / "some.txt"
     some.write_text("".join(path.with_suffix(".txt").read_text().splitlines(True)[:5]))
@@ -99,7 +99,7 @@ def test_another_file_of_tracks_is_another_scan(film, weights, tmp_path):
     assert len(scan(path, folder, ScanSettings(tracks=some, finetune=False)).cast.tracks) == 1
 
 
-def test_an_earlier_scan_is_whole_until_another_is_watched(film, weights, tmp_path, monkeypatch):
+def test_an_earlier_scan_is_whole_until_another_is_watched(film, tmp_path, monkeypatch):
     path, _ = film
     folder = tmp_path / "x.cast"
     settings = ScanSettings(tracks=path.with_suffix(".txt"), finetune=False)
@@ -127,7 +127,7 @@ def test_an_earlier_scan_is_whole_until_another_is_watched(film, weights, tmp_pa
     [(None, "no such file of tracks"), ("1,1,x", "line 1: expected"),
      ("99999,1,1,1,9,9", "of another video"), ("<!DOCTYPE a><a/>", "document type")],
 )  # fmt: skip
-def test_mistakes_are_told_before_anything_is_touched(film, weights, tmp_path, text, says):
+def test_mistakes_are_told_before_anything_is_touched(film, tmp_path, text, says):
     path = tmp_path / "tracks"
     if text is not None:
         path.write_text(text)
@@ -144,7 +144,7 @@ def test_tracks_are_of_one_video(film, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["mot", "cvat"])
-def test_real_faces_that_went_out_come_in_again(clips, weights, tmp_path, to):
+def test_real_faces_that_went_out_come_in_again(clips, tmp_path, to):
     from clip_video import compose
 
     path = tmp_path / "sample.mp4"
@@ -162,7 +162,7 @@ def test_real_faces_that_went_out_come_in_again(clips, weights, tmp_path, to):
     assert alike.min() > 0.9
 
 
-def test_a_face_cut_by_its_box_alone_is_still_its_own(clips, weights):
+def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
     """Landmarks guessed by the box describe the same person, if less well."""
     from castlist.video.describe import open_describer
     from castlist.video.detect import open_detector

@@ -39,7 +39,7 @@ def seasons(tmp_path, clips):
     return tmp_path
 
 
-def test_another_season_does_not_replace_the_first(seasons, weights):
+def test_another_season_does_not_replace_the_first(seasons):
     casts = seasons / "casts"
     before = content(casts)
     done = castlist("scan", seasons / "s02", "-o", casts, code=2)
@@ -54,7 +54,7 @@ def test_another_season_does_not_replace_the_first(seasons, weights):
         assert [one.name for one in cast.cast.characters] == ["Anna"]
 
 
-def test_a_cast_that_is_replaced_leaves_its_log_and_no_name(seasons, weights):
+def test_a_cast_that_is_replaced_leaves_its_log_and_no_name(seasons):
     folder = seasons / "casts" / "e01.cast"
     done = castlist("scan", seasons / "s02", "-o", seasons / "casts", "--replace", "--json")
     (found,) = json.loads(done.stdout)
@@ -71,7 +71,7 @@ def test_a_cast_that_is_replaced_leaves_its_log_and_no_name(seasons, weights):
     assert again.set_aside is None  # nothing was said of the other
 
 
-def test_another_cut_under_the_same_name_is_noticed(tmp_path, weights):
+def test_another_cut_under_the_same_name_is_noticed(tmp_path):
     video = film(tmp_path / "e01.mp4", [0, 1, 2])
     scan(video)
     before = content(tmp_path / "e01.cast")
@@ -83,7 +83,7 @@ def test_another_cut_under_the_same_name_is_noticed(tmp_path, weights):
     scan(video)
 
 
-def test_one_that_was_not_scanned_to_its_end_is_somebodys_too(tmp_path, weights, monkeypatch):
+def test_one_that_was_not_scanned_to_its_end_is_somebodys_too(tmp_path, monkeypatch):
     video = film(tmp_path / "e01.mp4", [0, 1, 2])
 
     def cut_off(*_):
@@ -100,7 +100,7 @@ def test_one_that_was_not_scanned_to_its_end_is_somebodys_too(tmp_path, weights,
     scan(video)
 
 
-def test_a_cast_is_whole_until_the_other_video_is_watched(seasons, weights, monkeypatch):
+def test_a_cast_is_whole_until_the_other_video_is_watched(seasons, monkeypatch):
     folder = seasons / "casts" / "e01.cast"
     before = content(folder)
 
@@ -114,7 +114,7 @@ def test_a_cast_is_whole_until_the_other_video_is_watched(seasons, weights, monk
     assert content(folder) == before
 
 
-def test_the_same_video_by_another_name_date_or_container_is_not_watched_again(tmp_path, weights):
+def test_the_same_video_by_another_name_date_or_container_is_not_watched_again(tmp_path):
     video = film(tmp_path / "e01.mp4", [0, 1, 2])
     folder = scan(video).folder
     noted = (folder / TRACKS).stat().st_mtime_ns
@@ -129,7 +129,7 @@ def test_the_same_video_by_another_name_date_or_container_is_not_watched_again(t
         scan(film(tmp_path / "x.mp4", [7]), folder)
 
 
-def test_a_cast_whose_video_is_not_noted_is_taken_up(tmp_path, weights):
+def test_a_cast_whose_video_is_not_noted_is_taken_up(tmp_path):
     video = film(tmp_path / "e01.mp4", [0])
     folder = scan(video).folder
     (folder / RUN).write_text("{")

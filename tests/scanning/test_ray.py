@@ -61,7 +61,7 @@ def scanned_as_here(made, videos: Path, tmp_path: Path, harm) -> None:
         assert other.summary["characters"] == one.summary["characters"]
 
 
-def test_a_worker_killed_in_mid_run(clips, weights, tmp_path):
+def test_a_worker_killed_in_mid_run(clips, tmp_path):
     killed = []
 
     def harm(done):
@@ -75,7 +75,7 @@ def test_a_worker_killed_in_mid_run(clips, weights, tmp_path):
 
 
 @pytest.mark.slow
-def test_forty_videos_with_workers_killed_and_a_node_removed(clips, weights, tmp_path):
+def test_forty_videos_with_workers_killed_and_a_node_removed(clips, tmp_path):
     killed, removed = [], []
 
     def harm(done):
@@ -94,7 +94,7 @@ def test_forty_videos_with_workers_killed_and_a_node_removed(clips, weights, tmp
     assert len(removed) == 2
 
 
-def test_the_command_line_on_ray(weights, tmp_path):
+def test_the_command_line_on_ray(tmp_path):
     needs_ray()
     write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
     (tmp_path / "text.mp4").write_text("not a video")

@@ -37,7 +37,7 @@ def sample(clips, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def scanned(sample, weights):
+def scanned(sample):
     return scan(sample[0])
 
 
@@ -135,7 +135,7 @@ def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_
     assert files(folder) == files(scanned.folder)
 
 
-def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path, weights):
+def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path):
     path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
     folder = scan(path).folder
     before = files(folder)
@@ -145,7 +145,7 @@ def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path, weights
     assert files(folder) == before
 
 
-def test_people_who_dissolve_into_each_other_are_two_tracks(clips, weights, tmp_path):
+def test_people_who_dissolve_into_each_other_are_two_tracks(clips, tmp_path):
     def frames(name, count):
         with open_video(clips / f"{name}.mp4") as video:
             return [f.image() for f, _ in zip(video.frames(), range(count), strict=False)]
@@ -212,7 +212,7 @@ def test_a_damaged_file_of_a_cast_is_made_again(sample, scanned, tmp_path):
     assert files(scan(sample[0], folder).folder) == files(scanned.folder)
 
 
-def test_a_model_that_does_not_fit_is_told_before_watching(sample, weights, tmp_path):
+def test_a_model_that_does_not_fit_is_told_before_watching(sample, tmp_path):
     save_model(BallModel((256, 64), describer="SE-ResNet50-256"), tmp_path / "m.safetensors")
     told = []
     with pytest.raises(InputError, match="takes features of SE-ResNet50-256"):
@@ -221,7 +221,7 @@ def test_a_model_that_does_not_fit_is_told_before_watching(sample, weights, tmp_
     assert not told
 
 
-def test_a_name_that_is_not_utf8(tmp_path, weights):
+def test_a_name_that_is_not_utf8(tmp_path):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4"))
     write_video(tmp_path / "v.mp4", [plain((90, 90, 90), (320, 180))] * 5).rename(path)
     assert scan(path).run["video"]["name"] == "caf?.mp4"
@@ -229,7 +229,7 @@ def test_a_name_that_is_not_utf8(tmp_path, weights):
 
 
 @pytest.mark.parametrize("n", [1, 40])
-def test_no_faces_is_an_answer(tmp_path, weights, n):
+def test_no_faces_is_an_answer(tmp_path, n):
     path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * n)
     found = scan(path)
     assert found.cast.characters == ()
@@ -239,7 +239,7 @@ def test_no_faces_is_an_answer(tmp_path, weights, n):
     assert scan(path).cast.characters == ()
 
 
-def test_a_video_is_as_long_as_it_is_whatever_the_file_says(tmp_path, weights):
+def test_a_video_is_as_long_as_it_is_whatever_the_file_says(tmp_path):
     images = [plain((90, 90, 90), (320, 180))] * 40
     path = write_video(tmp_path / "grey.h264", images, codec="libx264")
     with open_video(path) as video:
@@ -253,7 +253,7 @@ def test_a_video_is_as_long_as_it_is_whatever_the_file_says(tmp_path, weights):
     assert scan(path).cast.duration == pytest.approx(1.6)
 
 
-def test_one_face_in_one_frame(tmp_path, weights, clips):
+def test_one_face_in_one_frame(tmp_path, clips):
     with open_video(clips / "d10.mp4") as video:
         image = next(video.frames()).image()
     found = scan(write_video(tmp_path / "one.mp4", [image]))
@@ -261,7 +261,7 @@ def test_one_face_in_one_frame(tmp_path, weights, clips):
     assert len(found.cast.tracks) == 1
 
 
-def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, weights):
+def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path):
     path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
     folder = tmp_path / "grey.cast"
     code = (
@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, weights)
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, weights, last):
+def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, last):
     path = write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)
     folder = tmp_path / "grey.cast"
 

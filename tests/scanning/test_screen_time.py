@@ -93,7 +93,7 @@ def film(request, portraits, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cast(film, weights):
+def cast(film):
     found = scan(film.path, settings=ScanSettings(finetune=False))
     assert found.run["counts"]["shots"] == len(SHOTS)
     with closing(Corrections(found.folder)) as cast:

@@ -76,12 +76,14 @@ def test_large_sharp_and_frontal_is_best():
     sharp = cv2.resize(rng.integers(0, 255, (60, 60, 3), np.uint8), (240, 240))
     landmarks = (TEMPLATE - 56) * 1.2 + 120
     box = np.array([50, 50, 140, 140], np.float32)
-    best = quality(sharp, box, landmarks)
-    assert best > quality(cv2.GaussianBlur(sharp, (0, 0), 5), box, landmarks)
-    assert best > quality(sharp, np.array([80, 80, 60, 60], np.float32), landmarks)
+    best = quality(aligned(sharp, landmarks), box, landmarks)
+    assert best > quality(aligned(cv2.GaussianBlur(sharp, (0, 0), 5), landmarks), box, landmarks)
+    assert best > quality(
+        aligned(sharp, landmarks), np.array([80, 80, 60, 60], np.float32), landmarks
+    )
     aside = landmarks.copy()
     aside[2, 0] += 25  # the nose of somebody who looks to the side
-    assert best > quality(sharp, box, aside)
+    assert best > quality(aligned(sharp, aside), box, aside)
     assert 0 <= best <= 1
 
 
@@ -89,4 +91,6 @@ def test_large_sharp_and_frontal_is_best():
 def test_landmarks_in_one_point_do_no_harm(points):
     image = np.zeros((50, 50, 3), np.uint8)
     assert aligned(image, points).shape == (112, 112, 3)
-    assert np.isfinite(quality(image, np.array([0, 0, 10, 10], np.float32), points))
+    assert np.isfinite(
+        quality(aligned(image, points), np.array([0, 0, 10, 10], np.float32), points)
+    )

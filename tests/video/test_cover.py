@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from castlist.video.align import TEMPLATE, picture
+from castlist.video.align import TEMPLATE, aligned, picture
 from castlist.video.cover import light, presentable, title_strokes
 from tests.cast.folders import drawn_face
 
@@ -32,7 +32,7 @@ def titled(image, where, colour=(240, 240, 240), text="STARRING ANNA LEE", font=
 
 
 def worth(image) -> float:
-    return presentable(image, BOX, LANDMARKS, picture(image, BOX))
+    return presentable(image, BOX, aligned(image, LANDMARKS), picture(image, BOX))
 
 
 COLOURS = [(240, 240, 240), (60, 220, 240), (70, 80, 230)]  # white, yellow, red
@@ -83,17 +83,21 @@ def test_a_face_without_room_around_it_is_worse():
     for moved in (110, 150):
         box, marks = BOX - [moved, 0, 0, 0], LANDMARKS - [moved, 0]
         cut = np.roll(image, -moved, axis=1)
-        seen.append(presentable(cut, box, marks, picture(cut, box)))
+        seen.append(presentable(cut, box, aligned(cut, marks), picture(cut, box)))
     assert seen[0] > 1.3 * seen[1] > 1.3 * seen[2]
     close = cv2.resize(image[60:200, 90:230], (480, 480))
     scale = 480 / 140
     box = (BOX - [90, 60, 0, 0]) * scale
     marks = (LANDMARKS - [90, 60]) * scale
-    assert presentable(close, box, marks, picture(close, box)) < 0.8 * seen[0]
+    assert presentable(close, box, aligned(close, marks), picture(close, box)) < 0.8 * seen[0]
 
 
 def test_nothing_can_go_wrong():
     for shape in ((1, 1, 3), (3, 400, 3)):
         image = np.zeros(shape, np.uint8)
         for box in (BOX, np.zeros(4, np.float32)):
-            assert 0 <= presentable(image, box, np.zeros((5, 2)), picture(image, box)) <= 1
+            assert (
+                0
+                <= presentable(image, box, aligned(image, np.zeros((5, 2))), picture(image, box))
+                <= 1
+            )

@@ -29,7 +29,6 @@ def write_model(path, batch, side=112, *more):
     return path
 
 
-@pytest.mark.usefixtures("weights")
 def test_the_default_describer_is_its_onnx_file():
     describer = open_describer()
     assert describer.name == "SFace-TV"
@@ -38,7 +37,6 @@ def test_the_default_describer_is_its_onnx_file():
     expected = session.run(None, {"data": rgb})[0]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(describer.describe(FACES), expected, atol=1e-4)
-    assert open_describer("sface-int8").name == "SFace"  # features of another kind
 
 
 @pytest.mark.parametrize("batch", [1, "n"])
@@ -53,15 +51,15 @@ def test_an_onnx_file_gets_rgb_between_minus_one_and_one(tmp_path, batch):
 
 def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
     path = write_model(tmp_path / "mean.onnx", 1)
-    with pytest.raises(InputError, match="no device 'tpu'; give --device cpu or cuda"):
+    with pytest.raises(InputError, match="no device 'tpu'; there are cpu, cuda"):
         open_describer(str(path), "tpu")
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-        with pytest.raises(InputError, match="'cuda': onnxruntime finds no CUDA here"):
+        with pytest.raises(InputError, match="'cuda': onnxruntime has no CUDA"):
             open_describer(str(path), "cuda")
 
 
 def test_what_is_no_describer_is_said_to_be_none(tmp_path):
-    with pytest.raises(InputError, match="not \\(batch, 3, 112, 112\\)"):
+    with pytest.raises(InputError, match="not \\(any or 1, 3, 112, 112\\)"):
         OnnxFace(write_model(tmp_path / "large.onnx", 1, side=224))
     (tmp_path / "text.onnx").write_text("no model")
     with pytest.raises(InputError, match="not an ONNX model that runs here"):
@@ -69,7 +67,7 @@ def test_what_is_no_describer_is_said_to_be_none(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         open_describer(str(tmp_path / "none.onnx"))
     for batch in (0, 10**9):
-        with pytest.raises(InputError, match="not \\(batch, 3, 112, 112\\)"):
+        with pytest.raises(InputError, match="batch.onnx: (takes input|not an ONNX model)"):
             OnnxFace(write_model(tmp_path / "batch.onnx", batch))
     log = helper.make_node("Log", ["flat"], ["feature"])  # of what is 0 or less
     with pytest.raises(InputError, match="features that are no numbers"):

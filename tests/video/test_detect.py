@@ -86,7 +86,7 @@ def test_a_look_width_that_is_given_says_how_small_a_face_can_be():
     assert smallest_face((3840, 2160), WatchSettings(look_width=3840, min_face=10)) == 15
 
 
-@pytest.mark.usefixtures("weights", "package_index")
+@pytest.mark.usefixtures("package_index")
 def test_real_faces_are_found_small_and_tilted(tmp_path):
     from demo_video import fetch_pictures
 

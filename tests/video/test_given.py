@@ -41,6 +41,7 @@ class Colours:
     """Describes a face by its colour."""
 
     name = "colours"
+    aligned = False
 
     def crop(self, image, box, landmarks):
         x, y, w, h = np.clip(box, 0, 1000).astype(int)

@@ -69,7 +69,7 @@ def album(clips, tmp_path_factory):
     return folder
 
 
-def test_people_are_described_and_pictures_without_a_face_are_named(album, weights):
+def test_people_are_described_and_pictures_without_a_face_are_named(album):
     tracks, faceless = describe_folder(album, open_detector, open_describer, degraded=2, seed=1)
     assert tracks.identity.tolist() == ["d10", "d3", "d3"]
     assert tracks.face_counts.tolist() == [9, 3, 3]
@@ -87,7 +87,7 @@ def test_people_are_described_and_pictures_without_a_face_are_named(album, weigh
     np.testing.assert_array_equal(again.features, tracks.features)
 
 
-def test_a_file_that_is_no_picture_is_named(tmp_path, weights):
+def test_a_file_that_is_no_picture_is_named(tmp_path):
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "1.jpg").write_bytes(b"no picture")
     with pytest.raises(InputError, match=r"1\.jpg: not a picture"):

@@ -67,6 +67,29 @@ def test_tracks_end_at_the_cut_and_at_the_end_of_the_video(tmp_path, fps):
     assert (last.tracks[0].end, last.end) == (shots[2].tracks[0].end, shots[2].end)
 
 
+def test_a_still_is_looked_at_once_and_has_the_same_tracks(tmp_path):
+    """The first 30 pictures are one still. In the others a corner changes with every picture."""
+
+    class Counting(White):
+        seen = 0
+
+        def detect(self, image, width=640):
+            Counting.seen += 1
+            return super().detect(image, width)
+
+    still = [picture(RED)] * 30
+    moving = [picture(RED) for _ in range(30)]
+    for k, image in enumerate(moving):
+        image[80:, 150:] = 8 * k
+    path = write_video(tmp_path / "v.mkv", still + moving, fps=5, codec="ffv1")
+    with open_video(path) as video:
+        (shot,) = watch(video, Counting(), Colours(), WatchSettings())
+    assert shot.looks == 60
+    assert Counting.seen < 50
+    (track,) = shot.tracks
+    assert len(track.time) == 60
+
+
 def test_who_leaves_is_gone_when_looked_at_again(tmp_path):
     images = [picture(RED)] * 18 + [picture(RED, face=False)] * 32
     (shot,) = watched(write_video(tmp_path / "v.mp4", images))

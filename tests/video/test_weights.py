@@ -305,9 +305,7 @@ def test_weights_that_are_not_for_everyone_announce_their_licence(site, register
 
 @pytest.mark.parametrize("door", [weights.fetch, weights.find, weights.verify])
 def test_unknown_names(door):
-    with pytest.raises(
-        InputError, match="'resnet'; there are yunet-int8, sface-tv, sface-int8, yunet, "
-    ):
+    with pytest.raises(InputError, match="'resnet'; there are yunet, sface-tv, sface, edgeface"):
         door("resnet")
 
 
@@ -322,8 +320,8 @@ def test_the_registry():
         wheel, *others = entry.sources
         assert wheel.member.endswith(f"/{entry.file}")
         assert entry.commercial == (name not in ("edgeface", "arcface-mbf"))
-        kind = "face_detection_yunet" if "yunet" in name else "face_recognition_sface"
-        assert others == ([UrlSource(f"{zoo}/{kind}/{entry.file}")] if entry.commercial else [])
+        url = UrlSource(f"{zoo}/face_recognition_sface/{entry.file}")
+        assert others == ([url] if entry.commercial else [])
     assert all(weights.REGISTRY[name].commercial for name in weights.DEFAULTS)
 
 
@@ -351,6 +349,6 @@ def test_the_cache_folder(platform, environment, folder, monkeypatch):
 
 
 def test_the_real_wheel(package_index):
-    path = weights.fetch("yunet-int8")
-    assert path.stat().st_size == 122_489
-    assert weights.verify("yunet-int8") == "ok"
+    path = weights.fetch("sface")
+    assert path.stat().st_size == 38_696_353
+    assert weights.verify("sface") == "ok"

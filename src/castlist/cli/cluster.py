@@ -12,6 +12,7 @@ from castlist.cli.common import (
     Boxes,
     Data,
     Json,
+    Threads,
     print_json,
     print_table,
     progress,
@@ -53,6 +54,7 @@ def cluster(
     characters: Characters = None,
     cannot_link_overlaps: Overlaps = None,
     boxes: Boxes = True,
+    threads: Threads = None,
     json: Json = False,
 ) -> None:
     """Group tracks into characters; nobody says how many.

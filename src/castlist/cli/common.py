@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from castlist.tracks import TrackSet
 
 _MOST_CHARACTERS = 20
+
+
+def _set_threads(number: int | None) -> int | None:
+    from castlist.parallel import set_threads
+
+    set_threads(number)
+    return number
+
+
 CastFolder = Annotated[
     Path, typer.Argument(help="The folder that `castlist scan` made.", show_default=False)
 ]
@@ -47,6 +56,14 @@ RayAddress = Annotated[
     str | None,
     typer.Option(help="The Ray cluster, such as 10.0.0.1:6379; with it, --ray need not be said."),
 ]
+Device = Annotated[
+    str, typer.Option(help="Where networks run: cpu, or with onnxruntime cuda, coreml or directml.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, callback=_set_threads, show_default=False,
+                 help="Number of threads; as many as there are cores to use if not given."),
+]  # fmt: skip
 Boxes = Annotated[
     bool, typer.Option(help="In the authors' layout, read boxes from facetracks.mat.")
 ]

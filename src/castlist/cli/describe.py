@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import progress, read_names
+from castlist.cli.common import Device, Threads, progress, read_names
 from castlist.cli.models import licences_shown
 from castlist.errors import counted
 from castlist.io.places import check_file
@@ -33,7 +33,8 @@ def describe(
     describer: Annotated[str, typer.Option(help="The base CNN, as in `castlist scan`.")] = DEFAULTS[
         1
     ],
-    device: Annotated[str, typer.Option(help="cpu or cuda, for describers that can.")] = "cpu",
+    device: Device = "cpu",
+    threads: Threads = None,
 ) -> None:
     """Describe folders of face pictures: labelled tracks, to train and to measure with.
 
@@ -48,7 +49,7 @@ def describe(
     with licences_shown(), progress() as report:
         tracks, faceless = describe_folder(
             folder,
-            open_detector,
+            lambda: open_detector(device),
             lambda: open_describer(describer, device),
             people=read_names(people) if people else None,
             degraded=degraded,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from castlist.cluster.chain import Merges, concatenate, merge_graph
 from castlist.cluster.crew import Crew
 from castlist.cluster.graph import Edges
-from castlist.cluster.threads import interruptible
+from castlist.parallel import interruptible
 
 #: Fewer edges than this are merged sooner than dealt out.
 FEW_EDGES = 2**16

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from castlist.cluster.threads import in_threads
+from castlist.parallel import in_threads
 
 J = TypeVar("J")
 R = TypeVar("R")

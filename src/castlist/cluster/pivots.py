@@ -26,7 +26,7 @@ from castlist.cluster.graph import (
     near,
     pairs_within,
 )
-from castlist.cluster.threads import in_threads
+from castlist.parallel import in_threads
 
 #: Below this many points looking at all pairs takes less time than thinking about it.
 FEW_POINTS = 16_384

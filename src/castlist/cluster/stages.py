@@ -25,8 +25,8 @@ from castlist.cluster.crew import Crew, Threads
 from castlist.cluster.graph import Cloud, Edges, Pairs
 from castlist.cluster.jobs import find_edges, find_pairs, measure_pairs, merge_small
 from castlist.cluster.pivots import find_pivots, prunable_pairs
-from castlist.cluster.threads import interruptible
 from castlist.errors import CastlistError
+from castlist.parallel import interruptible
 from castlist.progress import Progress, silent
 
 #: Edges held at once: so many a point, but within bounds. An edge costs about 60 bytes.

@@ -11,14 +11,14 @@ class Networks:
     """The networks of a scan: opened when first asked for, and kept for the next video."""
 
     def __init__(self) -> None:
-        self._detector: Detector | None = None
+        self._detectors: dict[str, Detector] = {}
         self._describers: dict[tuple[str, str], Describer] = {}
 
-    def detector(self, progress: Progress = silent) -> Detector:
+    def detector(self, device: str = "cpu") -> Detector:
         """Return the default detector."""
-        if self._detector is None:
-            self._detector = open_detector(progress)
-        return self._detector
+        if device not in self._detectors:
+            self._detectors[device] = open_detector(device)
+        return self._detectors[device]
 
     def describer(self, choice: str, device: str, progress: Progress = silent) -> Describer:
         """Return a describer, as :func:`castlist.video.describe.open_describer` takes it."""

@@ -218,7 +218,7 @@ def _watched(
     if not (notes.folder / RUN).is_file():
         notes.write()  # says whose the folder is, should this be cut off
     if parts.place is not None:
-        detector = networks.detector(progress)
+        detector = networks.detector(settings.device)
         _watch_into(parts, video, detector, describer, settings.watching, given, progress)
     tracks = parts.join(printable(video.path.name), describer.name)
     watched = time.perf_counter() - began

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from castlist.errors import InputError
-from castlist.video.settings import WatchSettings, check_device
+from castlist.video.inference import check_device
+from castlist.video.settings import WatchSettings
 from castlist.video.weights import DEFAULTS
 
 
@@ -29,7 +30,7 @@ class ScanSettings:
     finetune : bool
         Whether the model is fine-tuned on the video first, with the tracks that share a frame.
     device : str
-        ``cpu`` or ``cuda``.
+        Where networks run, a key of :data:`castlist.video.inference.DEVICES`.
     tracks : Path or None
         Tracks made elsewhere, in a MOT or CVAT file, to be looked at instead of finding faces.
     """

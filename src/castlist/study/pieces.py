@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
-from castlist.cluster.threads import n_threads
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
+from castlist.parallel import n_threads
 from castlist.progress import Progress
 
 #: Raised when what a piece of work gives changes, so that older files are not taken for it.

@@ -69,10 +69,18 @@ def picture(image: Image, box: NDArray[np.floating]) -> Image:
     return shrunk(cut, (size, size))
 
 
-def quality(image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:
-    """Say how well a face shows who it is, 0 to 1: large, sharp and frontal is best."""
+def quality(face: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:
+    """Return how well a face shows who it is, 0 to 1: large, sharp and frontal is best.
+
+    Parameters
+    ----------
+    face : ndarray
+        The face on the template.
+    box, landmarks : ndarrays
+        Where it is in its picture.
+    """
     size = min(1.0, float(min(box[2], box[3])) / ALIGNED_SIDE)
-    gray = cv2.cvtColor(aligned(image, landmarks), cv2.COLOR_BGR2GRAY)
+    gray = cv2.cvtColor(face, cv2.COLOR_BGR2GRAY)
     detail = float(cv2.Laplacian(gray, cv2.CV_32F).var())
     eyes = np.asarray(landmarks[:2], np.float64)
     middle, apart = eyes.mean(axis=0), max(float(np.linalg.norm(eyes[1] - eyes[0])), 1e-3)

@@ -11,6 +11,7 @@ import av
 from av.error import FFmpegError
 
 from castlist.errors import InputError
+from castlist.parallel import n_threads
 
 MOST_PIXELS = 2**26  # of a picture: twice 8K. A decoder keeps a dozen of them or two
 
@@ -69,6 +70,7 @@ def open_container(path: Path) -> tuple[Any, Any]:
         container.close()
         raise InputError(f"{path}: its pictures are in a format that cannot be decoded here")
     stream.thread_type = "AUTO"
+    stream.codec_context.thread_count = n_threads()
     stream.codec_context.options = dict(_LIMITS)
     return container, stream
 

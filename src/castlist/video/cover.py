@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.video.align import aligned, square_around
+from castlist.video.align import square_around
 from castlist.video.frames import Image
 from castlist.video.pictures import share_of
 
@@ -21,9 +21,7 @@ _INSIDE = (0.4, 0.95)  # of a picture in the frame: none of hair and shoulders, 
 _OVER, _BELOW = 0.2, 0.45  # worth of a picture with a title over the face, or below it
 
 
-def presentable(
-    image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating], shown: Image
-) -> float:
+def presentable(image: Image, box: NDArray[np.floating], face: Image, shown: Image) -> float:
     """Return how presentable a face is, 0 to 1: well-lit, not at the border, with no title.
 
     Compare pictures of one person by it: some skin is brighter, and some clothes have stripes.
@@ -32,8 +30,10 @@ def presentable(
     ----------
     image : ndarray
         The frame.
-    box, landmarks : ndarrays
+    box : ndarray
         Where the face is in the frame.
+    face : ndarray
+        The face on the template.
     shown : ndarray
         The picture of the face that people are shown.
     """
@@ -44,7 +44,7 @@ def presentable(
     left, top, side = square_around(box)
     _, _, w, h = share_of(image, np.array([left, top, side, side]))
     inside = w * h * image.shape[0] * image.shape[1] / max(side * side, 1e-9)
-    return light(aligned(image, landmarks)) * clear * _ramp(inside, *_INSIDE)
+    return light(face) * clear * _ramp(inside, *_INSIDE)
 
 
 def light(face: Image) -> float:

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.errors import CastlistError, InputError, first_line
+from castlist.errors import CastlistError, InputError
 from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
-from castlist.video.detect import quiet_opencv
 from castlist.video.frames import Image
-from castlist.video.settings import check_device
+from castlist.video.inference import Input, Pictures, check_device, open_network
 from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
 #: Weights that are SFace, with the name of their features: SFace's own, and ours for television
 #: (docs/describer.md).
-SFACE = {"sface-tv": "SFace-TV", "sface-int8": "SFace", "sface": "SFace"}
+SFACE = {"sface-tv": "SFace-TV", "sface": "SFace"}
+#: What describers of the ArcFace kind take; SFace scales values itself.
+ARCFACE = Input(rgb=True, mean=127.5, scale=127.5)
+_SFACE_TAKES = Input(rgb=True)
 _VGGFACE2 = ("SE-ResNet50-256", "ResNet50")
-_BATCH, _LARGEST_BATCH = 16, 1024
+_BATCH = 8
 
 
 class Describer(Protocol):
-    """Turns faces into features."""
+    """Turns faces into features.
+
+    ``aligned`` says that :meth:`crop` gives the face on the template
+    (:func:`castlist.video.align.aligned`).
+    """
 
     name: str
+    aligned: bool
 
     def crop(
         self, image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]
@@ -39,11 +43,48 @@ class Describer(Protocol):
         """Cut a face out of a picture in the way :meth:`describe` takes it."""
 
     def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
-        """Return one feature a face."""
+        """Return one feature per face."""
 
 
-class _Aligned:
-    """What describers of the ArcFace kind share: a 112 × 112 face on the template."""
+class OnnxFace:
+    """A face describer of the ArcFace kind in an ONNX file; features have unit length.
+
+    Parameters
+    ----------
+    path : path
+        Its file, which takes 112 × 112 faces on the template.
+    name : str
+        Name of its features; the file's, if not given.
+    device : str
+        A key of :data:`castlist.video.inference.DEVICES`.
+    takes : Input
+        What it takes: RGB from -1 to 1, if not given.
+    """
+
+    aligned = True
+
+    def __init__(
+        self, path: str | Path, name: str = "", device: str = "cpu", takes: Input = ARCFACE
+    ) -> None:
+        self.name = name or Path(path).stem
+        self._path = path
+        self._network = open_network(path, takes, device)
+        shape, side = self._network.shape, ALIGNED_SIDE
+        if shape[1:] != [3, side, side] or shape[0] not in (None, 1):
+            raise InputError(
+                f"{path}: takes input of shape {shape}, not (any or 1, 3, {side}, {side}): "
+                "is it a face describer of the ArcFace kind?"
+            )
+        self._batch = shape[0] or _BATCH
+        blank = np.zeros((self._batch, side, side, 3), np.uint8)
+        try:
+            found = self._run(blank)
+        except InputError:  # it says any number of faces will do, and means one
+            self._batch = 1
+            found = self._run(blank[:1])
+        if found.ndim != 2 or len(found) != self._batch or not found.shape[1]:
+            raise InputError(f"{path}: gives output of shape {found.shape}, not one row per face")
+        self._dim = found.shape[1]
 
     def crop(
         self, image: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]
@@ -51,99 +92,21 @@ class _Aligned:
         """Turn, scale and move the face onto the template."""
         return aligned(image, landmarks)
 
-
-class SFace(_Aligned):
-    """The OpenCV Zoo's SFace, or its twin for television, 128-d; features have unit length."""
-
-    def __init__(self, path: str | Path, name: str = "SFace") -> None:
-        self.name = name
-        with quiet_opencv():
-            self._net = cv2.dnn.readNet(str(path))
-
     def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
-        """Return one feature a face."""
-        parts = [np.empty((0, 128), np.float32)]
-        side = (ALIGNED_SIDE, ALIGNED_SIDE)
-        for start in range(0, len(crops), _BATCH):
-            blob = cv2.dnn.blobFromImages(list(crops[start : start + _BATCH]), 1, side, swapRB=True)
-            self._net.setInput(blob, "data")  # the int8 file's input must be named
-            parts.append(np.array(self._net.forward()))
+        """Return one feature per face."""
+        parts = [np.empty((0, self._dim), np.float32)]
+        whole = len(crops) // self._batch * self._batch
+        for start in range(0, whole, self._batch):
+            parts.append(self._run(np.stack(crops[start : start + self._batch])))
+        # One at a time: a network is compiled for one size of a batch, and for one face.
+        parts += [self._run(crop[None]) for crop in crops[whole:]]
         return _unit(np.concatenate(parts))
 
-
-class OnnxFace(_Aligned):
-    """Any ONNX face describer of the ArcFace kind, through onnxruntime; unit-length features.
-
-    The input is RGB, (x − 127.5) / 127.5, of 112 × 112 aligned faces.
-    """
-
-    def __init__(self, path: str | Path, name: str = "", device: str = "cpu") -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise CastlistError(
-                "this describer runs in onnxruntime, which is not installed; "
-                "pip install 'castlist[onnx]'"
-            ) from error
-        self.name = name or Path(path).stem
-        self._path = path
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is raised; its log is for its makers
-        providers = ["CUDAExecutionProvider"] * (device == "cuda") + ["CPUExecutionProvider"]
-        with self._running(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a provider that is not there: said below
-            self._session: Any = onnxruntime.InferenceSession(
-                str(path), options, providers=providers
-            )
-            taken = self._session.get_inputs()[0]
-            shape = list(taken.shape)
-        if device == "cuda" and providers[0] not in self._session.get_providers():
-            raise InputError("device 'cuda': onnxruntime finds no CUDA here; give --device cpu")
-        self._input = taken.name
-        self._fixed = bool(shape) and isinstance(shape[0], int)
-        self._batch = shape[0] if self._fixed else _BATCH
-        side = ALIGNED_SIDE
-        if shape[1:] != [3, side, side] or not 0 < self._batch <= _LARGEST_BATCH:
-            raise InputError(
-                f"{path}: takes input of shape {shape}, not (batch, 3, {side}, {side}): "
-                "is it a face describer of the ArcFace kind?"
-            )
-        blank = np.zeros((self._batch, 3, side, side), np.float32)
-        try:
-            found = self._run(blank)
-        except InputError:  # it says any number of faces will do, and means one
-            self._batch = 1
-            found = self._run(blank[:1])
-        if found.ndim != 2 or len(found) != self._batch or not found.shape[1]:
-            raise InputError(f"{path}: gives output of shape {found.shape}, not one row a face")
-        self._dim = found.shape[1]
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Say in our words what onnxruntime cannot do: its own exceptions share no base."""
-        try:
-            yield
-        except Exception as error:
-            why = first_line(error)
-            raise InputError(f"{self._path}: not an ONNX model that runs here ({why})") from error
-
-    def _run(self, blob: NDArray[np.float32]) -> NDArray[np.float32]:
-        short = self._batch - len(blob) if self._fixed else 0
-        padded = np.concatenate([blob, np.zeros((short, *blob.shape[1:]), np.float32)])
-        with self._running():
-            found = np.asarray(self._session.run(None, {self._input: padded})[0], np.float32)
+    def _run(self, pictures: Pictures) -> NDArray[np.float32]:
+        found = self._network(pictures)[0]
         if not np.isfinite(found).all():
             raise InputError(f"{self._path}: gives features that are no numbers")
-        return found[: len(found) - short]
-
-    def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
-        """Return one feature a face."""
-        parts = [np.empty((0, self._dim), np.float32)]
-        for start in range(0, len(crops), self._batch):
-            rgb = np.stack(crops[start : start + self._batch])[..., ::-1].astype(np.float32)
-            blob = np.ascontiguousarray(((rgb - 127.5) / 127.5).transpose(0, 3, 1, 2))
-            parts.append(self._run(blob))
-        return _unit(np.concatenate(parts))
+        return found
 
 
 def open_describer(
@@ -154,17 +117,17 @@ def open_describer(
     Parameters
     ----------
     choice : str
-        ``sface-tv`` (the default), ``sface`` or ``sface-int8`` (the OpenCV Zoo's), an opt-in of
-        ``castlist models``, the path of an ONNX file of the ArcFace kind, or
-        ``SE-ResNet50-256:path`` or ``ResNet50:path`` with a VGGFace2 state dict.
+        ``sface-tv`` (the default), ``sface`` (the OpenCV Zoo's), an opt-in of ``castlist models``,
+        the path of an ONNX file of the ArcFace kind, or ``SE-ResNet50-256:path`` or
+        ``ResNet50:path`` with a VGGFace2 state dict.
     device : str
-        ``cpu`` or ``cuda``.
+        A key of :data:`castlist.video.inference.DEVICES`.
     progress : callable
         Told when weights are fetched.
     """
     check_device(device)
     if choice in SFACE:
-        return SFace(fetch(choice, progress), SFACE[choice])
+        return OnnxFace(fetch(choice, progress), SFACE[choice], device, _SFACE_TAKES)
     if choice in REGISTRY and not choice.startswith("yunet"):
         return OnnxFace(fetch(choice, progress), choice, device)
     kind, path = choice.partition(":")[0], describer_file(choice)

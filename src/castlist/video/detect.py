@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.progress import Progress, silent
 from castlist.video.frames import Image, shrunk
+from castlist.video.inference import Input, open_network
 from castlist.video.settings import WatchSettings
 from castlist.video.weights import DEFAULTS, fetch
 
@@ -28,7 +27,9 @@ SMALLEST = 15.0
 
 _CANDIDATE = 0.35  # score of what may be a face, if a closer look says so
 _CLEAR = 0.8  # score from which on no closer look is needed
-_MOST_SIZES = 8  # of pictures that networks are kept for
+#: Pixels between the places of the network's grids.
+STRIDES = (8, 16, 32)
+_OVERLAP = 0.3  # (IoU) from which on two candidates are one face
 _CLOSE_SIDE = 128  # pixels of the picture of a closer look
 _CLOSE_FACE = 64  # … and of the face in it
 #: Score below which a closer look has to say so.
@@ -98,20 +99,9 @@ class Detector(Protocol):
         """Find the face at a place of a picture, from near, turned or mirrored: one, or none."""
 
 
-@contextmanager
-def quiet_opencv() -> Iterator[None]:
-    """Keep OpenCV from writing on the error stream that its new engine knows no targets."""
-    before = cv2.utils.logging.getLogLevel()
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)
-    try:
-        yield
-    finally:
-        cv2.utils.logging.setLogLevel(before)
-
-
-def open_detector(progress: Progress = silent) -> Detector:
-    """Open the default detector; its weights are fetched if need be."""
-    return YuNet(fetch(DEFAULTS[0], progress))
+def open_detector(device: str = "cpu") -> Detector:
+    """Open the default detector, on a key of :data:`castlist.video.inference.DEVICES`."""
+    return YuNet(fetch(DEFAULTS[0]), device)
 
 
 class YuNet:
@@ -120,25 +110,22 @@ class YuNet:
     Parameters
     ----------
     path : path
-        Its ONNX file.
+        Its ONNX file, for pictures of any size (``scripts/yunet_any_size.py``).
+    device : str
+        A key of :data:`castlist.video.inference.DEVICES`.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, device: str = "cpu") -> None:
         self.name = Path(path).stem
-        self._path = str(path)
-        self._nets: dict[tuple[int, int], Any] = {}
-        self._net((_CLOSE_SIDE, _CLOSE_SIDE))  # says now if the file is none
+        self._network = open_network(path, Input(), device)
 
-    def _net(self, size: tuple[int, int]) -> Any:
-        """Return a network for pictures of a size: to give one another size takes long."""
-        if size not in self._nets:
-            if len(self._nets) > _MOST_SIZES:
-                self._nets.clear()
-            with quiet_opencv():
-                self._nets[size] = cv2.FaceDetectorYN.create(
-                    self._path, "", size, _CANDIDATE, 0.3, 5000
-                )
-        return self._nets[size]
+    def _found(self, image: Image) -> Faces:
+        """Return what may be faces in a picture, in its own size."""
+        height, width = (-(-side // STRIDES[-1]) * STRIDES[-1] for side in image.shape[:2])
+        padded = np.zeros((1, height, width, 3), np.uint8)
+        padded[0, : image.shape[0], : image.shape[1]] = image
+        outputs = [one[0] for one in self._network(padded)]
+        return unmasked(decoded(outputs, width), _OVERLAP)
 
     def detect(self, image: Image, width: int = LOOK_WIDTH) -> Faces:
         """Find what may be faces in a picture, scaled down to a width if it is wider."""
@@ -146,7 +133,7 @@ class YuNet:
         scale = min(1.0, width / max(height, wide))
         size = (max(1, round(scale * wide)), max(1, round(scale * height)))
         small = shrunk(image, size) if scale < 1 else image
-        faces = _faces(self._net(size).detect(small)[1])
+        faces = self._found(small)
         back = np.array([wide / size[0], height / size[1]], np.float32)
         return Faces(faces.box * np.tile(back, 2), faces.landmarks * back, faces.score)
 
@@ -175,7 +162,7 @@ class YuNet:
         side = (_CLOSE_SIDE, _CLOSE_SIDE)
         method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
         cut = cv2.warpAffine(image, there, side, flags=method, borderMode=cv2.BORDER_REPLICATE)
-        found = _faces(self._net(side).detect(np.asarray(cut, np.uint8))[1])
+        found = self._found(np.asarray(cut, np.uint8))
         off = np.abs(found.box[:, :2] + found.box[:, 2:] / 2 - _CLOSE_SIDE / 2).max(axis=1)
         found = found[off < _CLOSE_FACE / 3]
         found = found[np.argsort(-found.score, kind="stable")[:1]]
@@ -230,11 +217,49 @@ def _from_near(
     return min(float(found.score[0]), float(mirrored.score.sum())), found
 
 
-def _faces(found: Any) -> Faces:
-    """Return what the network found."""
-    rows = np.empty((0, 15), np.float32) if found is None else np.array(found, np.float32)
-    rows = rows[np.isfinite(rows).all(axis=1)]
-    return Faces(rows[:, :4], rows[:, 4:14].reshape(-1, 5, 2), rows[:, 14])
+def decoded(outputs: Sequence[NDArray[np.float32]], width: int) -> Faces:
+    """Return the candidates in the network's outputs, best first.
+
+    Every place of three grids has one candidate. Its box and landmarks are relative to the place,
+    in units of the stride, the box's size as a logarithm. Its score is the geometric mean of two.
+
+    Parameters
+    ----------
+    outputs : sequence of 12 ndarrays
+        For each stride the class scores, for each the object scores, boxes, and landmarks; one row
+        per place.
+    width : int
+        Of the picture that the network was shown, in pixels.
+    """
+    boxes, points, scores = [], [], []
+    for k, stride in enumerate(STRIDES):
+        of_class, of_object, box, point = outputs[k :: len(STRIDES)]
+        score = np.sqrt(np.clip(of_class[:, 0], 0, 1) * np.clip(of_object[:, 0], 0, 1))
+        kept = np.flatnonzero(score >= _CANDIDATE)
+        place = np.stack([kept % (width // stride), kept // (width // stride)], axis=1)
+        place = place.astype(np.float32)
+        middle, size = (place + box[kept, :2]) * stride, np.exp(box[kept, 2:]) * stride
+        boxes.append(np.concatenate([middle - size / 2, size], axis=1))
+        points.append((place[:, None] + point[kept].reshape(-1, 5, 2)) * stride)
+        scores.append(score[kept])
+    found = Faces(*(np.concatenate(parts) for parts in (boxes, points, scores)))
+    values = np.concatenate([found.box, found.landmarks.reshape(-1, 10)], axis=1)
+    found = found[np.isfinite(values).all(axis=1)]
+    return found[np.argsort(-found.score, kind="stable")]
+
+
+def unmasked(faces: Faces, overlap: float) -> Faces:
+    """Return faces, best first, without those that overlap a better one (IoU) by more."""
+    kept: list[int] = []
+    corner, area = faces.box[:, :2] + faces.box[:, 2:], faces.box[:, 2:].prod(axis=1)
+    waiting = np.arange(len(faces))
+    while len(waiting):
+        best, waiting = int(waiting[0]), waiting[1:]
+        kept.append(best)
+        first = np.maximum(faces.box[best, :2], faces.box[waiting, :2])
+        inside = (np.minimum(corner[best], corner[waiting]) - first).clip(0).prod(axis=1)
+        waiting = waiting[inside <= overlap * (area[best] + area[waiting] - inside)]
+    return faces[np.array(kept, np.int64)]
 
 
 def _moved(points: NDArray[np.floating], matrix: NDArray[np.float64]) -> NDArray[np.float32]:

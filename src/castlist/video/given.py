@@ -105,8 +105,8 @@ class _GivenShot(Shot):
         self._live: dict[int, Track] = {}
         self._ended: list[Track] = []
 
-    def look(self, look: Look) -> None:
-        """Look at the boxes of a picture."""
+    def look(self, look: Look, faces: Faces | None) -> None:
+        """Look at the given boxes of a picture."""
         assert look.image is not None
         for row in [row for row in self._live if self._boxes.last[row] < look.number]:
             track = self._live.pop(row)

@@ -14,8 +14,8 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from castlist.cluster.threads import in_threads
 from castlist.errors import InputError, first_line
+from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 from castlist.video.degrade import degrade, draw_look

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from castlist.video.shots import (
 )
 
 _AHEAD = 6  # pictures decoded before they are needed
+_CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak faces
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Look:
     """A picture in which faces are looked for; without one, only when the video ends.
 
     ``cut`` says that a shot begins here with a cut: nothing before it matters any more.
-    ``signature`` is what cuts are found by.
+    ``signature`` is what cuts are found by. ``closely`` says that small, tilted and other weak
+    faces are looked for too, and ``still`` that it is the picture before it, looked at in the same
+    way: nothing has changed.
     """
 
     shot: int
@@ -49,15 +52,26 @@ class Look:
     seek: bool = True
     cut: bool = False
     signature: Signature | None = None
+    closely: bool = False
+    still: bool = False
 
 
-def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Iterator[Look]:
+def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Generator[Look]:
     """Yield the pictures in which faces are looked for: so many per second, and some besides."""
 
     def work(put: Callable[[Look], None]) -> None:
+        last, next_closely = Look(-1, 0, 0.0, None), 0.0
+
         def look(shot: int, frame: Frame, cut: bool, picture: Signature) -> None:
-            seek = not video.mended
-            put(Look(shot, frame.number, frame.time, frame.image(), seek, cut, picture))
+            nonlocal last, next_closely
+            image, seek = frame.image(), not video.mended
+            closely = shot != last.shot or frame.time >= next_closely
+            before = last.image
+            still = closely == last.closely and before is not None and np.array_equal(image, before)
+            if closely:
+                next_closely = frame.time + _CLOSELY_EVERY
+            last = Look(shot, frame.number, frame.time, image, seek, cut, picture, closely, still)
+            put(last)
 
         sampler = _Sampler(rate, start.shot, also, look)
         number, end = start.number, start.time
@@ -124,7 +138,7 @@ class _Sampler:
             self._look(*self._held.popleft())
 
 
-def _from_thread(work: Callable[[Callable[[Look], None]], None]) -> Iterator[Look]:
+def _from_thread(work: Callable[[Callable[[Look], None]], None]) -> Generator[Look]:
     """Run work in a thread and yield what it puts, a few things ahead."""
     ready: queue.Queue[Look | BaseException | None] = queue.Queue(_AHEAD)
     stopped = threading.Event()

@@ -54,6 +54,8 @@ class VggFace2Describer:
         Length of a feature.
     """
 
+    aligned = False
+
     def __init__(
         self,
         path: str | Path,

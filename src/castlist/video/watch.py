@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Collection, Generator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.io.pictures import PICTURES, Cover
-from castlist.video.align import picture, quality
+from castlist.parallel import in_threads
+from castlist.video.align import aligned, picture, quality
 from castlist.video.cover import presentable
 from castlist.video.describe import Describer
 from castlist.video.detect import LOOK_WIDTH, WEAK, Detector, Faces, confirmed, wide_width
@@ -31,7 +33,6 @@ from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of
 from castlist.video.settings import WatchSettings
 from castlist.video.shots import Signature
 
-_CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak faces
 _THERE = 0.3  # overlap (IoU) of a face that is where one is expected
 _EASY_FACE = 24.0  # pixels of the network: a smaller face is missed now and then
 
@@ -104,26 +105,48 @@ def watch(
         Frames that are looked at besides.
     """
     start = start or Place()
-    new_shot = new_shot or (lambda number: Shot(number, detector, describer, settings))
     shot: Shot | None = None
     end = start.time
-    for look in sampled(video, settings.sample_rate, start, also):
-        end = look.time
-        if look.image is None:  # the video ends
-            continue
-        if shot is None or look.shot != shot.number:
-            if shot is not None:
-                place = Place(look.time, look.number, look.shot, look.seek)
-                yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
-            shot = new_shot(look.shot)
-        shot.times.append(look.time)
-        if look.signature is not None:
-            shot.signatures[look.number] = look.signature
-        shot.look(look)
-        if at is not None:
-            at(end)
+
+    def find(look: Look) -> Faces | None:
+        known = look.image is None or look.still or new_shot is not None
+        return None if known else found(look, detector, settings)
+
+    faces: Faces | None = None
+    with ExitStack() as threads:  # none may be at work when the video is closed
+        looks = threads.enter_context(closing(sampled(video, settings.sample_rate, start, also)))
+        # While the faces of one picture are followed, those of the next ones are found.
+        for look, new in threads.enter_context(closing(in_threads(looks, find))):
+            end = look.time
+            faces = new if new is not None else faces
+            if look.image is None:  # the video ends
+                continue
+            if shot is None or look.shot != shot.number:
+                if shot is not None:
+                    place = Place(look.time, look.number, look.shot, look.seek)
+                    yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
+                shot = (
+                    Shot(look.shot, detector, describer, settings)
+                    if new_shot is None
+                    else new_shot(look.shot)
+                )
+            shot.times.append(look.time)
+            if look.signature is not None:
+                shot.signatures[look.number] = look.signature
+            shot.look(look, faces)
+            if at is not None:
+                at(end)
     if shot is not None:
         yield WatchedShot(shot.finish(end), None, end, shot.looks)
+
+
+def found(look: Look, detector: Detector, settings: WatchSettings) -> Faces:
+    """Find what may be faces in a picture; in a larger one, if it is looked at closely."""
+    assert look.image is not None
+    if look.closely or settings.look_width:
+        wide = settings.look_width or wide_width(max(look.image.shape[:2]))
+        return detector.detect(look.image, wide)
+    return detector.detect(look.image)
 
 
 class Shot:
@@ -138,7 +161,6 @@ class Shot:
         self.number = number
         self.times: list[float] = []
         self.signatures: dict[int, Signature] = {}
-        self._closely_at = -np.inf  # when small and weak faces are looked for again
         self.detector = detector
         self.describer = describer
         self.settings = settings
@@ -150,14 +172,12 @@ class Shot:
         """How many pictures of it were looked at."""
         return len(self.times)
 
-    def look(self, look: Look) -> None:
-        """Find the faces of a picture and give them to tracks."""
+    def look(self, look: Look, faces: Faces | None) -> None:
+        """Give the faces that were found in a picture to tracks."""
         assert look.image is not None
-        image = look.image
-        closely = look.time >= self._closely_at
-        if closely:
-            self._closely_at = look.time + _CLOSELY_EVERY
-        faces = self._found(image, look.time, closely)
+        assert faces is not None
+        image, closely = look.image, look.closely
+        faces = self._with_small(image, look.time, faces) if not closely else faces
         middle = faces.box[:, :2] + faces.box[:, 2:] / 2
         inside = ((middle > 0) & (middle < [image.shape[1], image.shape[0]])).all(axis=1)
         # A face that is large enough in its track may be a little smaller in one picture.
@@ -179,19 +199,16 @@ class Shot:
         for face, track in enumerate(tracks):
             self.keep(image, faces, face, track)
 
-    def _found(self, image: Image, time: float, closely: bool) -> Faces:
-        """Find what may be faces in a picture: in a larger one, or where small faces were."""
+    def _with_small(self, image: Image, time: float, faces: Faces) -> Faces:
+        """Return faces, and those where small ones were: a smaller picture does not show them."""
         longest = max(image.shape[:2])
-        wide = self.settings.look_width or wide_width(longest)
-        if closely or self.settings.look_width:
-            return self.detector.detect(image, wide)
-        faces = self.detector.detect(image)
-        if wide > LOOK_WIDTH:
-            boxes = self.follower.expected(time)
-            small = boxes[:, 2] * LOOK_WIDTH / longest < _EASY_FACE
-            gone = ~(ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=1)
-            for box in boxes[small & gone]:
-                faces = faces.joined(self.detector.closer(image, box))
+        if self.settings.look_width or wide_width(longest) <= LOOK_WIDTH:
+            return faces
+        boxes = self.follower.expected(time)
+        small = boxes[:, 2] * LOOK_WIDTH / longest < _EASY_FACE
+        gone = ~(ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=1)
+        for box in boxes[small & gone]:
+            faces = faces.joined(self.detector.closer(image, box))
         return faces
 
     def new_gallery(self) -> Gallery:
@@ -201,13 +218,16 @@ class Shot:
     def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
         """Keep a track's last face to be described or shown, if it is among its best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
-        worth = float(faces.score[face]) * quality(image, box, landmarks)
-        track.crop = self.describer.crop(image, box, landmarks)
+        straight = aligned(image, landmarks)
+        worth = float(faces.score[face]) * quality(straight, box, landmarks)
+        track.crop = (
+            straight if self.describer.aligned else self.describer.crop(image, box, landmarks)
+        )
         now = track.time[-1]
         if not track.gallery.would_take(now, worth, worth):  # no face is a better cover than that
             return
         shown = picture(image, box)
-        good = worth * presentable(image, box, landmarks, shown)
+        good = worth * presentable(image, box, straight, shown)
         if track.gallery.would_take(now, worth, good):
             cover = Cover(good, now, share_of(image, box))
             seen = Picture(as_jpeg(shown), self._view(image), cover)

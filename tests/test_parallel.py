@@ -7,9 +7,13 @@ import subprocess
 import sys
 import time
 
+import cv2
+import numpy as np  # noqa: F401: its BLAS is one of the pools
 import pytest
+from threadpoolctl import threadpool_info
 
-from castlist.cluster.threads import in_threads, interruptible
+from castlist import InputError, parallel
+from castlist.parallel import in_threads, interruptible, n_cores, n_threads, one_pool, set_threads
 
 
 def test_results_come_in_the_order_of_jobs():
@@ -23,6 +27,44 @@ def test_errors_of_jobs_are_raised():
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda: 1 / 0)
     assert interruptible(max, 3, 4) == 4
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores"),
+    [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("nonsense", 8), (None, 8)],
+)
+def test_a_container_that_may_use_fewer_cores_has_fewer(tmp_path, monkeypatch, limit, cores):
+    quota = tmp_path / "cpu.max"
+    if limit is not None:
+        quota.write_text(limit)
+    monkeypatch.setattr(parallel, "_QUOTA", quota)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert n_cores() == n_threads() == cores
+
+
+def test_the_number_of_threads_can_be_set():
+    try:
+        set_threads(3)
+        assert n_threads() == 3
+        with pytest.raises(InputError, match="0 threads: at least 1"):
+            set_threads(0)
+    finally:
+        set_threads(None)
+    assert n_threads() == n_cores()
+
+
+def test_libraries_have_one_thread_each_meanwhile_and_their_own_number_after():
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(2)
+    try:
+        with one_pool():
+            assert cv2.getNumThreads() == 1
+            pools = [one for one in threadpool_info() if one["user_api"] == "blas"]
+            assert pools
+            assert {one["num_threads"] for one in pools} == {1}
+        assert cv2.getNumThreads() == 2
+    finally:
+        cv2.setNumThreads(before)
 
 
 def test_leaving_early_leaves_the_rest_undone():

@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 #: Each room may import from itself and from those before it (docs/architecture.md).
 ORDER = [
     ("_version", "errors", "progress"),
-    ("machines",),
+    ("extras", "machines"),
     ("features",),
     ("tracks",),
     ("io",),

@@ -46,6 +46,7 @@ def home(tmp_path_factory):
     model = BallModel((16, 16), residual=True, rounds=2, reach=0.3, nearest=1.4, b_hat=-2.0)
     save_model(model, folder / "model.safetensors")
     (folder / "authors.pth.tar").write_bytes(b"x")
+    (folder / "film.mp4").write_bytes(b"x")
     (folder / "plan.toml").write_text(
         'title = "t"\nmethods = ["base"]\n'
         '[[test]]\nname = "film"\ntracks = "film.parquet"\nvalidation = "film.parquet"\n'
@@ -76,6 +77,7 @@ def test_grouping_and_correcting_need_no_extra(home, tmp_path):
             "finetune film.parquet -m model.safetensors -o x.safetensors",
             "fine-tuning needs PyTorch",
         ),
+        ("scan film.mp4 --finetune", "fine-tuning needs PyTorch"),
         ("recluster film.cast --finetune --yes", "fine-tuning needs PyTorch"),
         ("cluster film.parquet -m authors.pth.tar", "a checkpoint of PyTorch needs PyTorch"),
         ("study plan.toml -o study", "a study needs Matplotlib"),

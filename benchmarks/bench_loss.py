@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from castlist import BallLoss, BallModel, TrainSettings, made_tracks
 from castlist.learn.batches import uniform_batches
 from castlist.learn.losses.registry import LOSSES, make_loss
+from castlist.learn.network import BallNetwork
 
 N, K, D = 2000, 450, 64
 REPEATS = 15
@@ -135,8 +136,9 @@ def main() -> None:
 
     tracks = made_tracks()
     codes = np.unique(tracks.identity, return_inverse=True)[1]
-    model = BallModel()
-    model.standardise_by(*tracks.require_features().mean_and_scale())
+    start = BallModel()
+    start.standardise_by(*tracks.require_features().mean_and_scale())
+    model = BallNetwork(start)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.003, momentum=0.9)
     features, y = next(uniform_batches(tracks, codes, N, np.random.default_rng(0)))
     inputs, targets = torch.from_numpy(features), torch.from_numpy(y)
@@ -145,7 +147,7 @@ def main() -> None:
     # A batch as the paper's are: drawn from skewed data, so a few people have most of the pairs.
     compare_losses(x, torch.from_numpy(np.unique(y, return_inverse=True)[1]), b)
 
-    dims = model.dims
+    dims = start.dims
     layers = [(torch.randn(N, a), torch.randn(N, b), torch.randn(b, a)) for a, b in pairwise(dims)]
 
     def multiply() -> None:

@@ -47,7 +47,7 @@ def main() -> None:
     lfw, recast = read_tracks(work / "val.parquet"), read_tracks(work / "recast_val")
     episodes = videos_of(recast)
     dim = lfw.require_features().dim
-    averaged = BallModel((dim, dim), residual=True, rounds=2, reach=0.32).eval()
+    averaged = BallModel((dim, dim), residual=True, rounds=2, reach=0.32)
     print("\n| τ of the highest NMI | LFW validation | validation episodes |\n|---|---|---|")
     best = {}
     for name, model in (("SFace", None), ("SFace with neighbours", averaged)):

@@ -26,7 +26,7 @@ from castlist import CastlistError, InputError, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, TRACKS
 from castlist.io.truth import read_missed, read_truth
-from castlist.report.page import sureness
+from castlist.report.words import sureness
 from castlist.scanning.catalogue import VIDEO_SUFFIXES
 from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
 

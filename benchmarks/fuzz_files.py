@@ -85,7 +85,7 @@ FINGERPRINT = {"settings": {"seed": 0, "batch": 7}, "data": "x"}
 
 
 def state(home: Path) -> list[Path]:
-    parts = [{"linears.0.weight": torch.zeros(2, 3), "b_hat": torch.tensor(0.1)} for _ in range(3)]
+    parts = [{"linears.0.weight": np.zeros((2, 3)), "b_hat": np.array(0.1)} for _ in range(3)]
     Run.open(home, FINGERPRINT).save([{"collapsed": False, "nmi": 0.5}], *parts)
     return [home / "state.safetensors"]
 

@@ -34,7 +34,7 @@ PURPOSE = {
     "jsonschema": "holds exported JSON against its schema",
     "lazy-loader": "imports what is used when it is used",
     "leidenalg": "Leiden",
-    "matplotlib": "figures of a study",
+    "matplotlib": "figures of a study, and of `evaluate` and `stats`",
     "motmetrics": "reads exported MOT files",
     "mypy": "types",
     "numba": "compiled clustering",
@@ -48,7 +48,7 @@ PURPOSE = {
     "pillow": "tells how large a picture is before it is decoded",
     "playwright": "the review page in a real browser",
     "pyannote-database": "reads exported RTTM files",
-    "pyarrow": "Parquet",
+    "pyarrow": "track files (Parquet)",
     "pydantic": "checks the events of a log",
     "pytest": "tests",
     "pytest-xdist": "tests on all cores",
@@ -60,10 +60,10 @@ PURPOSE = {
     "safetensors": "model files that cannot run code",
     "scenedetect-headless": "cut detection beside ours in the benchmark",
     "schemathesis": "asks the review server whatever its description allows",
-    "scikit-learn": "the estimator's interface; k-means and mixtures",
+    "scikit-learn": "the estimator's interface; k-means, PCA and scores",
     "scipy": "distances, dendrograms, sparse graphs, assignment",
     "threadpoolctl": "threads of BLAS",
-    "torch": "training and embedding",
+    "torch": "training and fine-tuning; VGGFace2 describers; the authors' checkpoint",
     "typer": "the command line",
     "uvicorn": "serves the review page",
     "webvtt-py": "reads exported WebVTT files",
@@ -107,19 +107,28 @@ def page(found: dict[str, Package]) -> str:
         "commercial use. `python scripts/dependencies.py` writes this page;",
         "`tests/test_dependencies.py` fails when a package is installed that is not on it, not",
         "pinned, or under a licence that is not on our list.\n",
+        "MB are what a package's files take on disk here, without what Python compiles of them.",
+        f"A plain `pip install castlist` takes {_megabytes(found, '')} MB;",
+        f"with `castlist[train]`, {_megabytes(found, 'train')} MB more (a CPU build of PyTorch).\n",
     ]
     for group, title in GROUPS.items():
         own = [package for package in found.values() if package.group == group]
         lines += [
             f"## {title}\n",
-            "| package | version | licence | what for |",
-            "|---|---|---|---|",
+            "| package | version | licence | what for | MB |",
+            "|---|---|---|---|---|",
         ]
         for one in sorted(own, key=lambda one: (one.direct != group, one.name)):
-            lines.append(f"| {one.name} | {public(one.version)} | {one.licence} | {_use(one)} |")
+            about = f"{one.name} | {public(one.version)} | {one.licence} | {_use(one)}"
+            lines.append(f"| {about} | {one.size / 1e6:.1f} |")
         lines.append("")
     lines += [INSIDE, *_weights()]
     return "\n".join(lines) + "\n"
+
+
+def _megabytes(found: dict[str, Package], group: str) -> str:
+    """Say how much the packages of a group take together, in MB."""
+    return f"{sum(one.size for one in found.values() if one.group == group) / 1e6:,.0f}"
 
 
 def rows(text: str) -> dict[str, Package]:

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[1]
 #: What may be installed, and by what: extras later in the list have what earlier ones have not.
 GROUPS = {
     "": "castlist itself",
+    "train": "castlist[train]: training and fine-tuning",
+    "study": "castlist[study]: the paper's comparison, and figures",
     "onnx": "castlist[onnx]: describers in other ONNX files",
     "ray": "castlist[ray]: several machines",
     "dev": "castlist[dev]: tests and checks",
@@ -56,6 +58,7 @@ class Package:
     version: str
     licence: str
     group: str
+    size: int = 0  # bytes on disk, without what Python compiles of it
     direct: str | None = None  # the first group that asks for it by name
     asked_by: set[str] = field(default_factory=set)
 
@@ -87,7 +90,7 @@ def _walk(
 ) -> None:
     name = canonicalize_name(asked.name)
     here = metadata.distribution(name)
-    package = found.setdefault(name, Package(name, here.version, licence(here), group))
+    package = found.setdefault(name, Package(name, here.version, licence(here), group, size(here)))
     if by:
         package.asked_by.add(by)
     elif package.direct is None:
@@ -125,6 +128,12 @@ def licence(package: metadata.Distribution) -> str:
         "MIT License": "MIT", "Apache Software License": "Apache-2.0", "Apache 2.0": "Apache-2.0",
         "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     }.get(kind, kind or "unknown")  # fmt: skip
+
+
+def size(package: metadata.Distribution) -> int:
+    """Return how many bytes a package's files take, without what Python compiles of them."""
+    paths = (Path(str(file.locate())) for file in package.files or () if file.suffix != ".pyc")
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _field(about: metadata.PackageMetadata, name: str) -> str:

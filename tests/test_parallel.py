@@ -8,7 +8,6 @@ import sys
 import time
 
 import cv2
-import numpy as np  # noqa: F401: its BLAS is one of the pools
 import pytest
 from threadpoolctl import threadpool_info
 

@@ -23,7 +23,7 @@ from child import be
 import castlist.cast.series
 import castlist.cli
 import castlist.cli.app
-import castlist.learn.train
+import castlist.learn.trainer
 import castlist.review.serve
 import castlist.scanning.scan
 import castlist.study.page

@@ -25,11 +25,13 @@ PATIENCE = 900.0
 
 
 #: What each command imports as it goes; an optimizer imports the last of these.
-_LEARNS = ("castlist.learn.train", "torch._dynamo")
+_LEARNS = ("castlist.learn.trainer", "castlist.learn.tuning", "torch._dynamo")
+_SCANS = ("castlist.cli.scan", "castlist.scanning.scan", *_LEARNS)
 _IMPORTS = {
-    "scan": ("castlist.scanning.scan", *_LEARNS), "rescan": ("castlist.scanning.scan", *_LEARNS),
-    "train": _LEARNS, "study": ("castlist.study.page", "castlist.study.run", *_LEARNS),
-    "join": (), "add": (), "review": ("castlist.review.serve",),
+    "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.cli.train", *_LEARNS),
+    "study": ("castlist.cli.study", "castlist.study.page", "castlist.study.run", *_LEARNS),
+    "join": ("castlist.cli.join",), "add": ("castlist.cli.join",),
+    "review": ("castlist.cli.review", "castlist.review.serve"),
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """castlist: who is in this video, when nobody knows how many people there are.
 
 Everything public is importable from here; ``__init__.pyi`` is the list. Names are loaded when
-first used, so that a command that needs no network does not wait for PyTorch.
+first used, so that nobody waits for what they do not use.
 """
 
 import lazy_loader

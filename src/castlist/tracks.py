@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from castlist.errors import InputError
 from castlist.features import Features
@@ -303,11 +302,17 @@ class TrackSet:
         track = self.track_of_face[known]
         frames = int(self.frame.max(initial=-1)) + 1
         moment = self.video[track].astype(np.int64) * frames + self.frame[known]
-        moments, moment = np.unique(moment, return_inverse=True)
-        shape = (len(self), len(moments))
-        seen = sparse.csr_array((np.ones(len(track), np.int32), (track, moment)), shape=shape)
-        i, j = sparse.triu(seen @ seen.T, k=1).nonzero()
-        return np.stack([i, j], axis=1).astype(np.int64)
+        n = max(len(self), 1)
+        _, moment = np.unique(moment, return_inverse=True)
+        moment, track = np.divmod(np.unique(moment * n + track), n)
+        # Tracks of a moment stand side by side: those one place apart, those two places apart, …
+        pairs, first, step = [np.empty(0, np.int64)], np.arange(len(moment)), 1
+        while len(first):
+            first = first[first + step < len(moment)]
+            first = first[moment[first] == moment[first + step]]
+            pairs.append(np.unique(track[first] * n + track[first + step]))
+            step += 1
+        return np.stack(np.divmod(np.unique(np.concatenate(pairs)), n), axis=1)
 
     def require_features(self) -> Features:
         """Return the features, or say that there are none."""

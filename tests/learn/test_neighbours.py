@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional as F
+from threadpoolctl import threadpool_limits
 
+import castlist.parallel
 from castlist import BallModel, InputError, TrackSet, embed_tracks, load_model, save_model
 from castlist.learn import neighbours
 from castlist.learn.neighbours import average_neighbours
@@ -13,7 +13,7 @@ from castlist.learn.neighbours import average_neighbours
 def points(n, dim=6, seed=0, spread=1.0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, dim)) + spread
-    return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
@@ -41,8 +41,8 @@ def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
 @pytest.mark.parametrize("nearest", [0, 0.1, 0.9, 99])
 def test_it_is_the_formula(rounds, reach, nearest):
     z = points(12)
-    found = average_neighbours(z, reach, rounds, nearest).numpy()
-    np.testing.assert_allclose(found, by_hand(z.numpy(), reach, rounds, nearest), atol=1e-12)
+    found = average_neighbours(z, reach, rounds, nearest)
+    np.testing.assert_allclose(found, by_hand(z, reach, rounds, nearest), atol=1e-12)
 
 
 @pytest.mark.parametrize("nearest", [0, 0.9])
@@ -50,16 +50,14 @@ def test_it_is_the_formula(rounds, reach, nearest):
 def test_other_evidence_is_in_the_formula(monkeypatch, nearest, rows):
     monkeypatch.setattr(neighbours, "_ROWS", rows)
     z, together, apart = points(12), [(0, 7), (3, 4)], [(1, 2), (0, 3), (5, 11)]
-    found = average_neighbours(
-        z, 0.3, 2, nearest, torch.tensor(together[::-1]), torch.tensor(apart)
-    )
-    wanted = by_hand(z.numpy(), 0.3, 2, nearest, together, apart)
-    np.testing.assert_allclose(found.numpy(), wanted, atol=1e-12)
+    found = average_neighbours(z, 0.3, 2, nearest, np.array(together[::-1]), np.array(apart))
+    wanted = by_hand(z, 0.3, 2, nearest, together, apart)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_a_model_takes_evidence_of_pairs_within_a_video():
     model = BallModel((6, 6), residual=True, rounds=1, reach=0.3)
-    x = points(8).float().numpy()
+    x = points(8).astype(np.float32)
     video = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     pairs = np.array([[2, 6], [0, 1], [3, 5]])  # the second of two videos
     found = model.embed(x, video, together=pairs, apart=[[0, 4]])
@@ -69,11 +67,11 @@ def test_a_model_takes_evidence_of_pairs_within_a_video():
 
 
 def test_whoever_has_no_neighbour_stays_and_order_means_nothing():
-    far = torch.eye(4, dtype=torch.float64)
-    torch.testing.assert_close(average_neighbours(far, 0.2, 2), far)
+    far = np.eye(4)
+    np.testing.assert_allclose(average_neighbours(far, 0.2, 2), far)
     z = points(30)
-    order = torch.randperm(30, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(
+    order = np.random.default_rng(1).permutation(30)
+    np.testing.assert_allclose(
         average_neighbours(z[order], 0.3, 2), average_neighbours(z, 0.3, 2)[order]
     )
 
@@ -83,17 +81,24 @@ def test_blocks_change_nothing(monkeypatch):
     whole = [average_neighbours(z, 0.3, 2, nearest) for nearest in (0, 0.7)]
     monkeypatch.setattr(neighbours, "_ROWS", 7)
     for nearest, found in zip((0, 0.7), whole, strict=True):
-        torch.testing.assert_close(average_neighbours(z, 0.3, 2, nearest), found)
-        torch.testing.assert_close(
-            average_neighbours(z.clone().requires_grad_(), 0.3, 2, nearest), found
-        )
+        np.testing.assert_allclose(average_neighbours(z, 0.3, 2, nearest), found)
 
 
-def test_a_model_is_trained_through_it():
-    x = points(7, dim=3, spread=0.5).requires_grad_()
-    assert torch.autograd.gradcheck(
-        lambda rows: average_neighbours(F.normalize(rows, dim=1), 0.31, 2), x
-    )
+def test_no_points_and_no_pairs():
+    none = np.empty((0, 2), np.int64)
+    assert average_neighbours(np.empty((0, 4)), 0.3, 2, 1.4, none, none).shape == (0, 4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads_change_not_a_bit(monkeypatch, threads):
+    z = points(1500, dim=32, spread=0.2).astype(np.float32)
+    pairs = np.random.default_rng(0).integers(0, len(z), (40, 2))
+    monkeypatch.setattr(castlist.parallel, "n_threads", lambda: 1)
+    alone = average_neighbours(z, 0.3, 2, 1.4, pairs[:20], pairs[20:])
+    monkeypatch.setattr(castlist.parallel, "n_threads", lambda: threads)
+    with threadpool_limits(threads, user_api="blas"):
+        found = average_neighbours(z, 0.3, 2, 1.4, pairs[:20], pairs[20:])
+    np.testing.assert_array_equal(found, alone)
 
 
 def test_a_bad_track_joins_its_company_and_a_lone_one_does_not():
@@ -104,15 +109,15 @@ def test_a_bad_track_joins_its_company_and_a_lone_one_does_not():
     alone = who[1][None]
     z = np.concatenate([good, bad, alone])
     z /= np.linalg.norm(z, axis=1, keepdims=True)
-    after = average_neighbours(torch.from_numpy(z), 0.3, 2).numpy()
+    after = average_neighbours(z, 0.3, 2)
     assert (z[:40] @ z[40]).min() < 0.6
     assert (after[:40] @ after[40]).min() > 0.95
     assert after[41] @ z[41] > 0.99
 
 
 def test_the_videos_of_a_set_are_averaged_apart(tmp_path):
-    model = BallModel((6, 6), residual=True, rounds=2, reach=0.25, nearest=9).eval()
-    a, b = points(20, seed=1).float().numpy(), points(15, seed=2).float().numpy()
+    model = BallModel((6, 6), residual=True, rounds=2, reach=0.25, nearest=9)
+    a, b = points(20, seed=1).astype(np.float32), points(15, seed=2).astype(np.float32)
     sets = [
         TrackSet.from_faces(np.arange(len(x)), feature=x, video=name)
         for name, x in (("a", a), ("b", b))

@@ -89,7 +89,7 @@ def test_a_residual_model_starts_as_the_identity_and_learns(tmp_path):
     result = train(tracks, settings, validation=held, run=tmp_path)
     model = result.model
     assert model.dims == (16, 32, 16)
-    assert model.threshold == model.operating != 4 * model.b.item()
+    assert model.threshold == model.operating != 4 * model.b
     assert model.validation["operating_nmi"] >= model.validation["nmi"]
     from castlist import BallModel, load_model
 

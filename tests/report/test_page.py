@@ -15,15 +15,8 @@ from castlist.cast.appearances import Appearance
 from castlist.cast.cast import Cast, Character
 from castlist.errors import CastlistError
 from castlist.io.pictures import Cover
-from castlist.report.page import (
-    clock,
-    lasting,
-    percent,
-    place,
-    render_report,
-    sureness,
-    write_report,
-)
+from castlist.report.page import place, render_report, write_report
+from castlist.report.words import clock, lasting, percent, sureness
 from tests.pages import Page
 
 

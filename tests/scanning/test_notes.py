@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+from castlist.scanning import notes
 from castlist.scanning.notes import RunNotes
 from castlist.scanning.settings import ScanSettings
 from castlist.video.frames import open_video
@@ -20,3 +22,16 @@ def test_a_model_is_noted_by_where_and_what_it_is(tmp_path, monkeypatch):
     assert noted["settings"]["model_print"] == hashlib.sha256(b"a model").hexdigest()
     assert shipped["settings"]["model"] == "shipped"
     assert shipped["settings"]["model_print"] is None
+
+
+def test_versions_are_noted_of_what_is_installed(tmp_path, monkeypatch):
+    def version(package):
+        if package == "torch":
+            raise PackageNotFoundError(package)
+        return "1.2"
+
+    monkeypatch.setattr(notes, "version", version)
+    path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
+    with open_video(path) as video:
+        noted = RunNotes.open(tmp_path, video, ScanSettings()).value["versions"]
+    assert (noted["numpy"], noted["torch"]) == ("1.2", None)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
 
 from castlist.cast.evidence import Facts, Groups, inside, likely_inside
 
@@ -141,6 +140,8 @@ def parts_of(looks: NDArray[np.floating], rows: Rows) -> NDArray[np.bool_]:
 
     They are the clusters of average linkage that hold at most half of the tracks.
     """
+    from scipy.cluster.hierarchy import linkage  # slow to load, and only questions need it
+
     if len(rows) < 2:
         return np.zeros((0, len(rows)), bool)
     some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST)).astype(int))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from castlist.cast.balls import Balls
 from castlist.cast.cuts import unit
@@ -191,12 +190,16 @@ def inside(
 
 def likely_between(evidence: Floats) -> Floats:
     """Say how likely two characters are one person."""
-    return np.asarray(expit(evidence @ BETWEEN + ODDS_BETWEEN))
+    return _logistic(evidence @ BETWEEN + ODDS_BETWEEN)
 
 
 def likely_inside(evidence: Floats) -> Floats:
     """Say how likely a part of a character is the same person as the rest."""
-    return np.asarray(expit(evidence @ INSIDE + ODDS_INSIDE))
+    return _logistic(evidence @ INSIDE + ODDS_INSIDE)
+
+
+def _logistic(odds: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0, -odds)))  # which overflows nowhere
 
 
 def shared_frames(

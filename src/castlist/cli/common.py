@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import TimeRemainingColumn as TimeLeftColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -72,6 +70,9 @@ Boxes = Annotated[
 @contextmanager
 def progress() -> Iterator[Report]:
     """Draw a bar a stage on the error stream, gone when finished."""
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeftColumn
+
     bars: dict[str, TaskID] = {}
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
@@ -127,7 +128,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def print_cast(cast: Cast) -> None:
     """Print the characters that are on screen longest, and how many there are in all."""
-    from castlist.report.page import lasting
+    from castlist.report.words import lasting
 
     rows = [
         [

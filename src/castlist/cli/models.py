@@ -14,11 +14,11 @@ from castlist.errors import CastlistError
 from castlist.video import weights
 from castlist.video.weights import REGISTRY, LicenceWarning, Weights
 
-models_app = typer.Typer()
+models = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
-@models_app.callback(invoke_without_command=True)
-def models(context: typer.Context, json: Json = False) -> None:
+@models.callback(invoke_without_command=True)
+def _models(context: typer.Context, json: Json = False) -> None:
     """List the model weights, or fetch and verify them.
 
     Example: `castlist models`
@@ -39,7 +39,7 @@ def models(context: typer.Context, json: Json = False) -> None:
     )  # fmt: skip
 
 
-@models_app.command()
+@models.command()
 def fetch(
     names: Annotated[
         list[str] | None,
@@ -59,7 +59,7 @@ def fetch(
         typer.echo(path)
 
 
-@models_app.command()
+@models.command()
 def verify(json: Json = False) -> None:
     """Compare the weights in the cache with their SHA-256; exit with 2 if one is damaged.
 
@@ -76,7 +76,7 @@ def verify(json: Json = False) -> None:
         raise CastlistError(f"damaged weights; `{mend}` mends them")
 
 
-@models_app.command()
+@models.command()
 def licence(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None:
     """Say under which licence weights are, and where they come from.
 

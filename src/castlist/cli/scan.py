@@ -184,7 +184,7 @@ def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -
 
 
 def _print_table(done: list[Outcome]) -> None:
-    from castlist.report.page import lasting
+    from castlist.report.words import lasting
 
     rows = [
         [

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from castlist.errors import InputError
-from castlist.learn.neighbours import average_neighbours
+from castlist.learn.neighbours import average_neighbours, unit
 from castlist.learn.settings import TrainSettings
+from castlist.parallel import in_threads
 
 
-class BallModel(nn.Module):
+class BallModel:
     """Maps features to embeddings in which every character fills a ball of one size.
 
     Parameters
@@ -26,7 +25,7 @@ class BallModel(nn.Module):
     normalise : bool
         Put embeddings on the unit sphere.
     b_hat : float
-        Where b̂ starts; b = softplus(b̂).
+        b̂; b = softplus(b̂).
     residual : bool
         Add the MLP's output to its (standardised) input, and start as the identity: for features
         that keep people apart already. The paper's MLP starts at random.
@@ -36,19 +35,20 @@ class BallModel(nn.Module):
         all (``learn/neighbours.py``). The paper averages nothing.
     describer : str
         Name of the base CNN whose features it takes.
+    seed : int
+        Draws the weights of a model that is not trained yet.
 
     Attributes
     ----------
+    weights, biases : list of ndarray of float32
+        Of every layer: shape (outputs, inputs), and (outputs,).
+    mean, scale : ndarray of float32
+        Features are standardised by these first; 0 and 1 until :meth:`standardise_by` is called.
     operating : float or None
         A τ chosen on validation, used instead of 4b.
-    mean, scale : Tensor
-        Features are standardised by these first; 0 and 1 until :meth:`standardise_by` is called.
     settings, validation : dict
         How it was trained, and how well it did; saved with it.
     """
-
-    mean: Tensor
-    scale: Tensor
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class BallModel(nn.Module):
         reach: float = TrainSettings.reach,
         nearest: float = TrainSettings.nearest,
         describer: str = "",
+        seed: int = 0,
     ) -> None:
-        super().__init__()
         self.dims = tuple(int(d) for d in dims)
         if len(self.dims) < 2 or min(self.dims) < 1:
             raise InputError(f"dims must be two or more positive numbers, not {list(dims)}")
@@ -80,24 +80,28 @@ class BallModel(nn.Module):
         self.describer = describer
         self.settings: dict[str, Any] = {}
         self.validation: dict[str, Any] = {}
-        layers = [nn.Linear(a, b) for a, b in zip(self.dims, self.dims[1:], strict=False)]
+        self.b_hat = float(b_hat)
+        self.mean = np.zeros(self.dims[0], np.float32)
+        self.scale = np.ones(self.dims[0], np.float32)
+        rng = np.random.default_rng(seed)
+        self.weights: list[NDArray[np.float32]] = []
+        self.biases: list[NDArray[np.float32]] = []
+        for into, out in pairwise(self.dims):
+            bound = np.float32(into**-0.5)  # as PyTorch draws them
+            self.weights.append(bound * (2 * rng.random((out, into), np.float32) - 1))
+            self.biases.append(bound * (2 * rng.random(out, np.float32) - 1))
         if residual:
-            nn.init.zeros_(layers[-1].weight)
-            nn.init.zeros_(layers[-1].bias)
-        self.linears = nn.ModuleList(layers)
-        self.b_hat = nn.Parameter(torch.tensor(float(b_hat)))
-        self.register_buffer("mean", torch.zeros(self.dims[0]))
-        self.register_buffer("scale", torch.ones(self.dims[0]))
+            self.weights[-1][:], self.biases[-1][:] = 0, 0
 
     @property
-    def b(self) -> Tensor:
-        """The squared ball radius, softplus(b̂), as a tensor with gradient."""
-        return F.softplus(self.b_hat)
+    def b(self) -> float:
+        """The squared ball radius, softplus(b̂)."""
+        return float(np.logaddexp(np.float32(0), np.float32(self.b_hat)))
 
     @property
     def threshold(self) -> float:
         """τ: 4b (sec. 3.3), or the operating τ if there is one."""
-        return 4 * self.b.item() if self.operating is None else self.operating
+        return 4 * self.b if self.operating is None else self.operating
 
     @property
     def takes_evidence(self) -> bool:
@@ -107,7 +111,7 @@ class BallModel(nn.Module):
     @property
     def n_weights(self) -> int:
         """Number of weights of the MLP."""
-        return sum(p.numel() for p in self.linears.parameters())
+        return sum(one.size for one in (*self.weights, *self.biases))
 
     def standardise_by(self, mean: ArrayLike, scale: ArrayLike) -> None:
         """Set the mean and scale that features are standardised by.
@@ -115,24 +119,49 @@ class BallModel(nn.Module):
         On unit-norm features the MLP's usual start maps everything to nearly one point, and
         training never leaves it; features of unit variance train.
         """
-        self.mean.copy_(torch.as_tensor(np.asarray(mean, np.float32)))
-        self.scale.copy_(torch.as_tensor(np.asarray(scale, np.float32)))
+        self.mean[:], self.scale[:] = mean, scale
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Map the features of one set of faces or tracks to embeddings, with gradient."""
-        return self._averaged(self.alone(features))
+    def tensors(self) -> dict[str, NDArray[np.float32]]:
+        """Return all that is trained or measured, by its name in a model file."""
+        named: dict[str, NDArray[np.float32]] = {
+            "b_hat": np.array(self.b_hat, np.float32),
+            "mean": self.mean,
+            "scale": self.scale,
+        }
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            named |= {f"linears.{i}.weight": weight, f"linears.{i}.bias": bias}
+        return named
 
-    def alone(self, features: Tensor) -> Tensor:
+    def set_tensors(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take what :meth:`tensors` of such a model returned.
+
+        Raises
+        ------
+        ValueError
+            A tensor is missing, there is another, or one is of another shape or type.
+        """
+        own = self.tensors()
+        if own.keys() != tensors.keys():
+            raise ValueError(f"no tensors {sorted(own.keys() ^ tensors.keys())}")
+        for name, value in tensors.items():
+            if value.shape != own[name].shape or value.dtype != np.float32:
+                raise ValueError(f"{name!r} is {value.dtype} of shape {value.shape}")
+        self.b_hat = float(tensors["b_hat"])
+        self.standardise_by(tensors["mean"], tensors["scale"])
+        for i in range(len(self.weights)):
+            self.weights[i] = np.array(tensors[f"linears.{i}.weight"])
+            self.biases[i] = np.array(tensors[f"linears.{i}.bias"])
+
+    def alone(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map features to embeddings, each by itself."""
         start = x = (features - self.mean) / self.scale
-        for linear in self.linears[:-1]:
-            x = linear(x).relu_()
-        x = self.linears[-1](x)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = np.maximum(x @ weight.T + bias, 0)
+        x = x @ self.weights[-1].T + self.biases[-1]
         if self.residual:
             x = x + start
-        return F.normalize(x, dim=1) if self.normalise else x
+        return np.asarray(unit(x) if self.normalise else x, np.float32)
 
-    @torch.no_grad()
     def embed(
         self,
         features: ArrayLike,
@@ -142,7 +171,7 @@ class BallModel(nn.Module):
         apart: ArrayLike | None = None,
         batch: int = 8192,
     ) -> NDArray[np.float32]:
-        """Map features to embeddings.
+        """Map features to embeddings; the number of threads does not change them.
 
         Parameters
         ----------
@@ -168,9 +197,11 @@ class BallModel(nn.Module):
             row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
             raise InputError(f"the feature in row {row} is not finite")
         out = np.empty((len(rows), self.dims[-1]), np.float32)
-        for start in range(0, len(rows), batch):
-            block = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch], np.float32))
-            out[start : start + batch] = self.alone(block.to(self.mean.device)).cpu().numpy()
+        starts = range(0, len(rows), batch)
+        for start, some in in_threads(
+            starts, lambda start: self.alone(np.asarray(rows[start : start + batch], np.float32))
+        ):
+            out[start : start + batch] = some
         if not self.rounds:
             return out
         of = np.zeros(len(rows), np.int64) if sets is None else np.asarray(sets)
@@ -178,22 +209,16 @@ class BallModel(nn.Module):
             raise InputError(f"sets must have one value for each of the {len(rows)} rows")
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
-            points = torch.from_numpy(out[own]).to(self.mean.device)
             links = (_within(own, pairs, len(rows)) for pairs in (together, apart))
-            out[own] = self._averaged(points, *links).cpu().numpy()
+            out[own] = average_neighbours(out[own], self.reach, self.rounds, self.nearest, *links)
         return out
 
-    def _averaged(
-        self, points: Tensor, together: Tensor | None = None, apart: Tensor | None = None
-    ) -> Tensor:
-        return average_neighbours(points, self.reach, self.rounds, self.nearest, together, apart)
 
-
-def _within(own: NDArray[np.int64], pairs: ArrayLike | None, n: int) -> Tensor | None:
+def _within(own: NDArray[np.int64], pairs: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
     """Return those of some pairs of rows that are both among some rows, as places in these."""
     if pairs is None:
         return None
     place = np.full(n, -1)
     place[own] = np.arange(len(own))
     found = place[np.asarray(pairs, np.int64).reshape(-1, 2)]
-    return torch.from_numpy(found[(found >= 0).all(axis=1)])
+    return found[(found >= 0).all(axis=1)]

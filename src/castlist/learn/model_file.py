@@ -9,13 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-import torch
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
 from safetensors import SafetensorError
-from torch import Tensor
 
 from castlist._version import __version__
 from castlist.errors import InputError, first_line
+from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
@@ -24,17 +25,20 @@ from castlist.learn.settings import MOST_ROUNDS
 FORMAT = 3
 _METADATA = "castlist"
 _LARGEST = 2**30  # bytes: many times a model, or what a training needs to go on
-#: What safetensors raises at what is none, or has numbers of a kind that PyTorch lacks.
+#: What safetensors raises at what is none, or has numbers of a kind that NumPy lacks.
 _NO_TENSORS = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
 #: The base CNN behind the authors' checkpoint (sec. 4).
 AUTHORS_DESCRIBER = "SE-ResNet50-256"
+
+#: Tensors by name.
+Tensors = dict[str, NDArray[Any]]
 
 
 def save_model(model: BallModel, path: str | Path) -> None:
     """Write a model to a safetensors file, with its metadata."""
     write_tensors(
         Path(path),
-        model.state_dict(),
+        model.tensors(),
         {
             "format": FORMAT,
             "castlist": __version__,
@@ -46,7 +50,7 @@ def save_model(model: BallModel, path: str | Path) -> None:
             "nearest": model.nearest,
             "operating": model.operating,
             "describer": model.describer,
-            "b": model.b.item(),
+            "b": model.b,
             "threshold": model.threshold,
             "settings": model.settings,
             "validation": model.validation,
@@ -80,59 +84,64 @@ def load_model(path: str | Path) -> BallModel:
         model.operating = None if about["operating"] is None else float(about["operating"])
         if not 0 <= (model.operating or 0) < math.inf:
             raise InputError(f"{path}: not a castlist model (a threshold of {model.operating})")
-        model.load_state_dict(tensors)
+        model.set_tensors(tensors)
         model.settings, model.validation = dict(about["settings"]), dict(about["validation"])
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(f"{path}: not a castlist model ({first_line(error)})") from error
     _require_finite(path, tensors)
-    return model.eval()
+    return model
 
 
 def load_authors_model(path: str | Path) -> BallModel:
     """Read the checkpoint that the paper's authors released; it standardises nothing."""
     path = Path(path)
+    require("torch", f"{path}: a checkpoint of PyTorch")
+    import torch
+
+    from castlist.learn.checkpoints import is_whole
+
     try:
         # weights_only: a checkpoint from strangers must not run code.
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         weights = checkpoint["model_state"]
         if not isinstance(weights, Mapping):
             raise InputError("no weights by name")
-        b_hat = checkpoint["criterion_state"]["ctrd.h_bias"]
-        layers = [weights[f"linears.{i}.weight"] for i in range(len(weights) // 2)]
-        if not all(map(is_whole, (*weights.values(), b_hat))):
+        named = {**weights, "b_hat": checkpoint["criterion_state"]["ctrd.h_bias"].reshape(())}
+        if not all(map(is_whole, named.values())):
             raise InputError("tensors larger than what is stored of them")
+        tensors = {name: tensor.float().numpy() for name, tensor in named.items()}
+        layers = [tensors[f"linears.{i}.weight"] for i in range(len(weights) // 2)]
         dims = [layers[0].shape[1], *(layer.shape[0] for layer in layers)]
         _require_sizes(dims, layers)
         model = BallModel(dims, describer=AUTHORS_DESCRIBER)
-        model.load_state_dict({**weights, "b_hat": b_hat, "mean": model.mean, "scale": model.scale})
+        model.set_tensors({**tensors, "mean": model.mean, "scale": model.scale})
         epoch = int(checkpoint["epoch"])
     except Exception as error:  # a damaged or hostile pickle fails in many ways
         raise InputError(f"{path}: not the authors' checkpoint ({first_line(error)})") from error
-    _require_finite(path, model.state_dict())
+    _require_finite(path, model.tensors())
     model.settings = {"source": path.name, "epoch": epoch}
-    return model.eval()
+    return model
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+def write_tensors(path: Path, tensors: Tensors, about: dict[str, Any]) -> None:
     """Write tensors and JSON metadata to one safetensors file, whole or not at all."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # Written here: safetensors would put a file of its own in the place of the one that is held,
     # leave it there when killed, and let nobody else read it.
-    content = safetensors.torch.save(plain, {"format": "pt", _METADATA: json.dumps(about)})
+    content = safetensors.numpy.save(tensors, {"format": "pt", _METADATA: json.dumps(about)})
     with replacing(path) as partial:
         partial.write_bytes(content)
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
     """Read what :func:`write_tensors` wrote."""
     try:  # read here: safetensors opens no file whose name is not UTF-8
         content = read_small(path, _LARGEST)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     try:
-        tensors = safetensors.torch.load(content)
+        tensors = safetensors.numpy.load(content)
         end = 8 + int.from_bytes(content[:8], "little")  # it was found whole by now
         about = parse_json(parse_json(content[8:end].decode("utf-8"))["__metadata__"][_METADATA])
         if not isinstance(about, dict):
@@ -144,24 +153,14 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, about
 
 
-def is_whole(value: object) -> bool:
-    """Say whether a value is a plain tensor, of which every element is stored."""
-    return (
-        isinstance(value, Tensor)
-        and value.layout == torch.strided
-        and value.device.type == "cpu"
-        and value.numel() * value.element_size() <= value.untyped_storage().nbytes()
-    )
-
-
-def _require_sizes(dims: list[int], layers: list[Tensor]) -> None:
+def _require_sizes(dims: list[int], layers: list[NDArray[Any]]) -> None:
     """Refuse layers that do not fit together, before room is made for what they say."""
     for layer, (into, out) in zip(layers, pairwise(dims), strict=True):
         if layer.shape != (out, into):
             raise ValueError(f"no layers of the sizes {dims}")
 
 
-def _require_finite(path: Path, tensors: dict[str, Tensor]) -> None:
+def _require_finite(path: Path, tensors: Tensors) -> None:
     for name, tensor in tensors.items():
-        if not bool(torch.isfinite(tensor).all()):
+        if not np.isfinite(tensor).all():
             raise InputError(f"{path}: tensor {name!r} has values that are not finite")

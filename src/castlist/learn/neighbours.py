@@ -6,38 +6,45 @@ good ones as well stands where the good ones do; somebody with one track stays w
 
 What is known of two tracks besides their faces goes in here: tracks that share a frame are not
 averaged, and tracks at one place of one camera set-up are, also if the face is turned away in one.
+
+A model is trained through the same formula, with gradient, in ``network.py``.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+import numpy as np
+from numpy.typing import NDArray
 
-#: Rows of a matrix of cosines at once, where no gradient needs all of them.
+from castlist.parallel import in_threads
+
+Pairs = NDArray[np.int64]
+Floats = NDArray[np.floating]
+
+#: Rows of a matrix of cosines at once.
 _ROWS = 512
-_ROUNDING = 1e-6  # of a cosine: the same one, computed in blocks of another size
+#: Of a cosine: the same one, computed in blocks of another size.
+ROUNDING = 1e-6
 #: What is added to the cosine of two points that are one person by other evidence.
 _TOGETHER = 1.0
 
 
 def average_neighbours(
-    points: Tensor,
+    points: Floats,
     reach: float,
     rounds: int,
     nearest: float = 0.0,
-    together: Tensor | None = None,
-    apart: Tensor | None = None,
-) -> Tensor:
+    together: Pairs | None = None,
+    apart: Pairs | None = None,
+) -> Floats:
     """Replace every point of the unit sphere by a mean of its neighbours, itself among them.
 
     z_i ← unit(Σ_j [s_ij − reach]₊ z_j), repeated ``rounds`` times, where the similarity s_ij is the
-    cosine, and one more for pairs of ``together``. It is differentiable: a model is trained through
-    it.
+    cosine, and one more for pairs of ``together``. The result does not depend on the number of
+    threads.
 
     Parameters
     ----------
-    points : Tensor of shape (n, D)
+    points : ndarray of shape (n, D)
         Of unit length.
     reach : float
         Similarity above which two points are neighbours.
@@ -48,57 +55,76 @@ def average_neighbours(
         itself included, with k = ``nearest`` · √n. Without that bound, the means of two people who
         look alike and have many tracks move together. In a longer video a person has more tracks,
         so k grows with n. 0 is no bound.
-    together : Tensor of int, shape (m, 2), optional
+    together : ndarray of int, shape (m, 2), optional
         Pairs that are probably one person by other evidence than their cosine.
-    apart : Tensor of int, shape (m, 2), optional
+    apart : ndarray of int, shape (m, 2), optional
         Pairs that are two people, and never neighbours.
     """
-    more, never = _by_row(together, points), _by_row(apart, points)
+    more, never = _by_row(together), _by_row(apart)
     for _ in range(rounds):
-        rows = len(points) if points.requires_grad else _ROWS
-        starts = range(0, len(points), max(rows, 1))
-        count = max(2, round(nearest * len(points) ** 0.5))
-        bounded = bool(nearest) and count < len(points)
-        least = points.new_full((len(points),), reach)
-        if bounded:
-            with torch.no_grad():
-                last = [
-                    _similarity(points, k, rows, more).topk(count, dim=1).values[:, -1]
-                    for k in starts
-                ]
-                least = torch.cat(last) - _ROUNDING
-        means = []
-        for k in starts:
-            similarity = _similarity(points, k, rows, more)
-            near = similarity >= torch.minimum(least[k : k + rows, None], least)
-            weights = (similarity - reach).clamp_min(0) * near
-            means.append(_at(weights, k, rows, never, 0.0) @ points)
-        points = F.normalize(torch.cat(means), dim=1) if means else points
+        points = _averaged_once(points, reach, neighbour_count(len(points), nearest), more, never)
     return points
 
 
-def _similarity(points: Tensor, start: int, rows: int, more: Tensor) -> Tensor:
-    """Return the similarity of some points to all."""
-    cosine = points[start : start + rows] @ points.T
-    if not len(more):
-        return cosine
-    return cosine + _at(torch.zeros_like(cosine), start, rows, more, _TOGETHER)
+def neighbour_count(n: int, nearest: float) -> int | None:
+    """Return the most neighbours of one point among n, itself included; None if any number."""
+    count = max(2, round(nearest * n**0.5))
+    return count if nearest and count < n else None
 
 
-def _at(block: Tensor, start: int, rows: int, pairs: Tensor, value: float) -> Tensor:
-    """Return some rows of a matrix with a value at some pairs."""
-    if not len(pairs):
-        return block
-    first, last = torch.searchsorted(
-        pairs[:, 0].contiguous(), torch.tensor([start, start + rows], device=pairs.device)
-    )
-    own = pairs[first:last]
-    return block.index_put((own[:, 0] - start, own[:, 1]), block.new_tensor(value))
+def _averaged_once(
+    points: Floats, reach: float, count: int | None, more: Pairs, never: Pairs
+) -> Floats:
+    n = len(points)
+    least = np.full(n, reach, points.dtype)
+    means = np.empty_like(points)
+    starts = range(0, n, _ROWS)
+    if count is not None:
+
+        def last_of(start: int) -> Floats:
+            similarity = _similarity(points, start, more)
+            similarity.partition(n - count, axis=1)
+            return similarity[:, n - count].copy()
+
+        for start, last in in_threads(starts, last_of):
+            least[start : start + _ROWS] = last - ROUNDING
+
+    def mean_of(start: int) -> Floats:
+        weights = _similarity(points, start, more)
+        near = weights >= np.minimum(least[start : start + _ROWS, None], least)
+        weights -= reach
+        np.maximum(weights, 0, out=weights)
+        weights *= near
+        weights[_places(never, start)] = 0
+        return weights @ points
+
+    for start, mean in in_threads(starts, mean_of):
+        means[start : start + _ROWS] = mean
+    return unit(means)
 
 
-def _by_row(pairs: Tensor | None, points: Tensor) -> Tensor:
+def unit(points: Floats) -> Floats:
+    """Return points scaled to length 1; one at the origin stays there."""
+    norms = np.sqrt(np.einsum("ij,ij->i", points, points))
+    return np.asarray(points / np.maximum(norms, 1e-12)[:, None])
+
+
+def _similarity(points: Floats, start: int, more: Pairs) -> Floats:
+    """Return the similarity of a block of points to all."""
+    similarity = points[start : start + _ROWS] @ points.T
+    similarity[_places(more, start)] += _TOGETHER
+    return np.asarray(similarity)
+
+
+def _places(pairs: Pairs, start: int) -> tuple[Pairs, Pairs]:
+    """Return where pairs are in the block of rows that begins at ``start``."""
+    first, last = np.searchsorted(pairs[:, 0], [start, start + _ROWS])
+    return pairs[first:last, 0] - start, pairs[first:last, 1]
+
+
+def _by_row(pairs: Pairs | None) -> Pairs:
     """Return pairs in both directions, in order of their first point."""
     if pairs is None or not len(pairs):
-        return torch.empty((0, 2), dtype=torch.int64, device=points.device)
-    both = torch.cat([pairs, pairs.flip(1)]).to(points.device)
-    return both[torch.argsort(both[:, 0], stable=True)]
+        return np.empty((0, 2), np.int64)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    return both[np.argsort(both[:, 0], kind="stable")]

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.learn.model import BallModel
-from castlist.learn.model_file import read_tensors, save_model, write_tensors
+from castlist.learn.model_file import Tensors, read_tensors, save_model, write_tensors
 
 MODEL = "model.safetensors"
 LOG = "log.jsonl"
@@ -24,9 +22,9 @@ class Saved:
     """A run as it was after its last whole epoch; ``state`` is of the model and of the loss."""
 
     history: list[dict[str, Any]]
-    state: dict[str, Tensor]
-    momentum: dict[str, Tensor]
-    best: dict[str, Tensor]
+    state: Tensors
+    momentum: Tensors
+    best: Tensors
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Run:
                 f"{self.folder} holds a run with other {', '.join(changed) or 'data'}; "
                 "give another folder, or restart it"
             )
-        parts: dict[str, dict[str, Tensor]] = {"state": {}, "momentum": {}, "best": {}}
+        parts: dict[str, Tensors] = {"state": {}, "momentum": {}, "best": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             if part not in parts:
@@ -77,9 +75,9 @@ class Run:
     def save(
         self,
         history: list[dict[str, Any]],
-        state: dict[str, Tensor],
-        momentum: dict[str, Tensor],
-        best: dict[str, Tensor],
+        state: Tensors,
+        momentum: Tensors,
+        best: Tensors,
     ) -> None:
         """Keep an epoch: whatever happens next, the run goes on from here."""
         parts = {"state": state, "momentum": momentum, "best": best}

@@ -6,23 +6,26 @@ import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from castlist.errors import CollapseWarning, InputError
+from castlist.extras import require
 from castlist.io.lock import locked
 from castlist.io.places import check_for_run
 from castlist.learn.batches import split_identities
 from castlist.learn.model import BallModel
+from castlist.learn.model_file import Tensors
 from castlist.learn.run import Run
 from castlist.learn.settings import TrainSettings
 from castlist.learn.threshold import choose_threshold
-from castlist.learn.trainer import Trainer
 from castlist.learn.validation import better_apart
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
+
+if TYPE_CHECKING:
+    from castlist.learn.trainer import Trainer
 
 #: Training tracks that a threshold is chosen on, to show why it is chosen on validation.
 _TRAINING_TRACKS = 3000
@@ -73,6 +76,9 @@ def train(
     progress : callable
         Told after every epoch.
     """
+    require("torch", "training")
+    from castlist.learn.trainer import Trainer
+
     settings = settings or TrainSettings()
     if run is not None:
         check_for_run(Path(run), "a training run")
@@ -101,7 +107,7 @@ def _learn(
     """Train, from where the run was cut off."""
     settings = trainer.settings
     history: list[dict[str, Any]] = []
-    best: dict[str, torch.Tensor] = {}
+    best: Tensors = {}
     if folder is not None and (saved := folder.load()) is not None:
         history, best = saved.history, saved.best
         trainer.restore(saved.state, saved.momentum)
@@ -123,13 +129,10 @@ def _learn(
         if folder is not None:
             folder.save(history, trainer.state(), trainer.momentum(), best)
         progress("training", len(history), settings.epochs)
-    model = trainer.model
-    model.load_state_dict(best)
-    model.settings = settings.to_dict()
+    model = trainer.model(best)
     model.validation = dict(_best(history) or {})
-    model.eval()
     if settings.operating or settings.loss != "ball":
-        _choose_operating(trainer, tracks)
+        _choose_operating(model, trainer, tracks)
     if folder is not None:
         folder.finish(history, model)
     return TrainResult(model, history)
@@ -141,10 +144,10 @@ def _best(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     return max(validated, key=lambda record: record["nmi"], default=None)
 
 
-def _choose_operating(trainer: Trainer, tracks: TrackSet) -> None:
+def _choose_operating(model: BallModel, trainer: Trainer, tracks: TrackSet) -> None:
     """Give the model the τ that does best on validation, and note how well it does."""
-    model, ball = trainer.model, trainer.settings.loss == "ball"
-    linked = trainer.truth.link(trainer.embed_validation())
+    ball = trainer.settings.loss == "ball"
+    linked = trainer.truth.link(trainer.embed_validation(model))
     model.operating = linked.threshold_of_nmi() if ball else linked.threshold_of_count()
     scores = linked.scores(model.operating)
     model.validation |= {

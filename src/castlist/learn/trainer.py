@@ -17,6 +17,8 @@ from castlist.learn.batches import cast_batches, draw_faces, uniform_batches
 from castlist.learn.losses.ball import BallLoss
 from castlist.learn.losses.registry import make_loss
 from castlist.learn.model import BallModel
+from castlist.learn.model_file import Tensors
+from castlist.learn.network import BallNetwork
 from castlist.learn.settings import TrainSettings
 from castlist.learn.validation import Truth
 from castlist.tracks import TrackSet
@@ -28,7 +30,7 @@ _COLLAPSE_PATIENCE = 10
 
 
 class Trainer:
-    """The model, the loss, the optimiser and the data.
+    """The network, the loss, the optimiser and the data.
 
     Parameters
     ----------
@@ -65,23 +67,26 @@ class Trainer:
             self.truth.require_two()
         self.validation_means = validation.mean_features()
         self.validation_video = validation.video
+        length = features.dim if settings.residual else settings.embedding
+        start = BallModel(
+            (features.dim, *settings.hidden, length),
+            normalise=settings.on_sphere,
+            residual=settings.residual,
+            rounds=settings.rounds,
+            reach=settings.reach,
+            nearest=settings.nearest,
+            b_hat=settings.b_hat,
+            describer=tracks.describer,
+        )
+        if settings.standardise:
+            start.standardise_by(*features.mean_and_scale())
+        start.settings = settings.to_dict()
+        self.network = BallNetwork(start)
         # Weights start from the seed alone, without touching the caller's random numbers.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
-            length = features.dim if settings.residual else settings.embedding
-            self.model = BallModel(
-                (features.dim, *settings.hidden, length),
-                normalise=settings.on_sphere,
-                residual=settings.residual,
-                rounds=settings.rounds,
-                reach=settings.reach,
-                nearest=settings.nearest,
-                b_hat=settings.b_hat,
-                describer=tracks.describer,
-            )
+            self.network.draw()
             self.loss = make_loss(settings, len(people), length)
-        if settings.standardise:
-            self.model.standardise_by(*features.mean_and_scale())
         # Those who train b are never seen by the MLP, as those it is for will not have been.
         order = np.random.default_rng([settings.seed, 2]).permutation(len(people))
         held = np.isin(self.labels, order[: round(settings.held * len(people))])
@@ -93,11 +98,11 @@ class Trainer:
         self._ball_of_held = BallLoss(
             settings.alpha_b, settings.epsilon, settings.on_sphere, settings.company
         )
-        self._all = nn.ModuleDict({"model": self.model, "loss": self.loss})
-        self._slow = [self.model.b_hat, *self.loss.values()]
+        self._all = nn.ModuleDict({"model": self.network, "loss": self.loss})
+        self._slow = [self.network.b_hat, *self.loss.values()]
         groups: list[dict[str, Any]] = [
             {
-                "params": list(self.model.linears.parameters()),
+                "params": list(self.network.linears.parameters()),
                 "weight_decay": settings.weight_decay,
             },
             {"params": self.loss.weights()},
@@ -111,7 +116,7 @@ class Trainer:
         rate = self.settings.rate * self.settings.decay ** (number // self.settings.decay_every)
         means = self._train(number, rate)
         trained = time.perf_counter()
-        b = self.model.b.item()
+        b = self.network.b.item()
         validated = self._validate(number)
         late = number >= self.settings.freeze_b + _COLLAPSE_PATIENCE
         return {
@@ -129,7 +134,7 @@ class Trainer:
 
     def _train(self, number: int, rate: float) -> dict[str, float]:
         """Go through all tracks once; the mean loss and its parts."""
-        settings, model = self.settings, self.model
+        settings, network = self.settings, self.network
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.param_groups[-1]["lr"] = rate * settings.rate_b
@@ -144,14 +149,14 @@ class Trainer:
         self._all.train()
         held = self._batches(self.tracks[self._held], self.labels[self._held], rng, endless=True)
         for batch in self._batches(self._seen, self._seen_labels, rng):
-            b = model.b.detach() if len(self._held) else model.b
+            b = network.b.detach() if len(self._held) else network.b
             self.optimiser.zero_grad(set_to_none=True)
             for features, labels in batch:
-                terms = self.loss(model(torch.from_numpy(features)), torch.from_numpy(labels), b)
+                terms = self.loss(network(torch.from_numpy(features)), torch.from_numpy(labels), b)
                 (terms.total / len(batch)).backward()
                 for name, value in {"loss": terms.total, **terms.parts}.items():
                     sums[name] = sums.get(name, 0.0) + value.item() / len(batch)
-            if len(self._held) and model.b_hat.requires_grad:
+            if len(self._held) and network.b_hat.requires_grad:
                 self._radius_loss(next(held)).backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             batches += 1
@@ -181,8 +186,8 @@ class Trainer:
         total = torch.zeros(())
         for features, labels in batch:
             with torch.no_grad():
-                embeddings = self.model(torch.from_numpy(features))
-            terms = self._ball_of_held(embeddings, torch.from_numpy(labels), self.model.b)
+                embeddings = self.network(torch.from_numpy(features))
+            terms = self._ball_of_held(embeddings, torch.from_numpy(labels), self.network.b)
             total = total + terms.total / len(batch)
         return total
 
@@ -191,41 +196,48 @@ class Trainer:
         done = number + 1
         if done % self.settings.validate_every and done < self.settings.epochs:
             return {"n_clusters": None, "nmi": None, "wcp": None}
-        points = self.embed_validation()
+        model = self.network.to_model()
+        points = self.embed_validation(model)
         if self.settings.loss == "ball":
-            return self.truth.link(points, self.model.threshold).scores(self.model.threshold)
+            return self.truth.link(points, model.threshold).scores(model.threshold)
         return self.truth.link(points).scores_at_counts()
 
-    def embed_validation(self) -> NDArray[np.float32]:
+    def embed_validation(self, model: BallModel) -> NDArray[np.float32]:
         """Return the validation tracks' embeddings."""
-        return self.model.eval().embed(self.validation_means, self.validation_video)
+        return model.embed(self.validation_means, self.validation_video)
 
-    def snapshot(self) -> dict[str, torch.Tensor]:
-        """Copy the model's tensors."""
-        return _copy(self.model)
+    def model(self, best: Tensors) -> BallModel:
+        """Return the model that a snapshot is of."""
+        model = self.network.to_model()
+        model.set_tensors(best)
+        return model
 
-    def state(self) -> dict[str, torch.Tensor]:
-        """Copy the tensors of the model and of the loss."""
+    def snapshot(self) -> Tensors:
+        """Copy the network's tensors."""
+        return _copy(self.network)
+
+    def state(self) -> Tensors:
+        """Copy the tensors of the network and of the loss."""
         return _copy(self._all)
 
-    def momentum(self) -> dict[str, torch.Tensor]:
-        """Return the optimiser's memory by parameter name."""
+    def momentum(self) -> Tensors:
+        """Copy the optimiser's memory, by parameter name."""
         memory = self.optimiser.state
         return {
-            name: memory[p]["momentum_buffer"]
+            name: memory[p]["momentum_buffer"].numpy().copy()
             for name, p in self._all.named_parameters()
             if memory[p].get("momentum_buffer") is not None
         }
 
-    def restore(self, state: dict[str, torch.Tensor], momentum: dict[str, torch.Tensor]) -> None:
+    def restore(self, state: Tensors, momentum: Tensors) -> None:
         """Go back to a saved epoch."""
         try:
-            self._all.load_state_dict(state)
+            self._all.load_state_dict({name: torch.tensor(one) for name, one in state.items()})
         except RuntimeError as error:
             raise InputError(f"not the state of this run ({first_line(error)})") from error
         for name, parameter in self._all.named_parameters():
             if name in momentum and momentum[name].shape == parameter.shape:
-                self.optimiser.state[parameter]["momentum_buffer"] = momentum[name]
+                self.optimiser.state[parameter]["momentum_buffer"] = torch.tensor(momentum[name])
 
     def fingerprint(self) -> dict[str, Any]:
         """Say what a run depends on, so that another one is not taken for it."""
@@ -239,5 +251,5 @@ class Trainer:
         return {"settings": self.settings.to_dict(), "data": digest.hexdigest()}
 
 
-def _copy(module: nn.Module) -> dict[str, torch.Tensor]:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
+def _copy(module: nn.Module) -> Tensors:
+    return {name: value.numpy().copy() for name, value in module.state_dict().items()}

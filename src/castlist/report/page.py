@@ -20,6 +20,7 @@ from castlist.cast.covers import shown_tracks
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover
 from castlist.report.parts import picture_uri, style, text_of
+from castlist.report.words import clock, lasting, percent, sureness
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2
@@ -153,41 +154,9 @@ def place(one: Appearance, span: float) -> tuple[float, float]:
     return round(min(one.start * scale, WIDTH - width), 2), round(width, 2)
 
 
-def clock(seconds: float) -> str:
-    """Write a moment as m:ss, or h:mm:ss from the first hour on."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def boxed(cover: Cover) -> str:
     """Write where the face is in its frame, in per cent: left, top, width, height."""
     return " ".join(f"{100 * part:.1f}" for part in cover.box)
-
-
-def lasting(seconds: float) -> str:
-    """Write how long something is, as m:ss."""
-    return "<0:01" if 0 < seconds < 0.5 else clock(seconds + 0.5)
-
-
-def percent(share: float) -> str:
-    """Write a share of the video; small ones with a decimal, as most characters are small."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
-
-
-#: On clips not used to fit it, everybody shown as sure was one person (docs/benchmark.md).
-SURE, FAIRLY_SURE = 0.93, 0.8
-
-
-def sureness(sure: float, small: bool = False) -> str:
-    """Say in a word how sure castlist is of a character."""
-    if small:
-        return "too small to tell"
-    if sure >= SURE:
-        return "sure"
-    return "fairly sure" if sure >= FAIRLY_SURE else "unsure"
 
 
 def _fill(

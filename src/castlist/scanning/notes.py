@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ class RunNotes:
             "versions": {
                 "python": platform.python_version(),
                 **{
-                    name: version(name)
+                    name: _version(name)
                     for name in ("numpy", "torch", "av", "opencv-python-headless")
                 },
             },
@@ -165,6 +165,14 @@ def _place(folder: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return stat.st_dev, stat.st_ino
+
+
+def _version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed, as PyTorch need not be."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _print(*values: Any) -> str:

@@ -34,6 +34,7 @@ from castlist.cast.shared_frames import not_waived, told
 from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
+from castlist.extras import require
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
 from castlist.io.parquet import write_tracks
@@ -140,6 +141,8 @@ def scan(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a cast needs a folder")
     check_for_scan(folder)  # before a lock is put there
+    if settings.finetune:
+        require("torch", "fine-tuning")  # now, and not after an hour of watching
     with ExitStack() as held:
         with open_video(path) as opened:
             model = _model(settings)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from castlist.errors import InputError
+from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.score.curves import Curve
 from castlist.study.statistics import tracks_per_identity
 from castlist.tracks import TrackSet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NAMED, _BACKGROUND = "#2b6ca3", "#e08214"
 _FORMATS = (".png", ".svg", ".pdf")
@@ -46,7 +48,7 @@ def draw_curves(
     size : pair of floats
         Width and height, inches.
     """
-    figure = Figure(figsize=size, layout="constrained")
+    figure = _figure(size)
     right = 3 * max([n_characters, *chosen.values()])
     for axes, name in zip(figure.subplots(1, 2), ("nmi", "wcp"), strict=True):
         for i, (label, curve) in enumerate(curves.items()):
@@ -86,7 +88,7 @@ def draw_skew(path: str | Path, tracks: TrackSet) -> None:
 def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: ArrayLike) -> None:
     """Draw the same from counted tracks: of each identity, most first, and which are background."""
     counts, background = np.asarray(counts), np.asarray(background, bool)
-    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    figure = _figure((7, 3.4))
     axes = figure.subplots()
     rank = np.arange(1, len(counts) + 1)
     for chosen, colour, label in (
@@ -102,6 +104,13 @@ def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: Arra
     _save(figure, path)
 
 
+def _figure(size: tuple[float, float]) -> Figure:
+    require("matplotlib", "a figure")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
 def _save(figure: Figure, path: str | Path | BytesIO) -> None:
     if isinstance(path, BytesIO):
         _write(figure, path, ".svg")
@@ -114,6 +123,9 @@ def _save(figure: Figure, path: str | Path | BytesIO) -> None:
 
 
 def _write(figure: Figure, to: Path | BytesIO, suffix: str) -> None:
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     FigureCanvasAgg(figure)
     # The same figure is the same file: no date in it, no ids drawn at random.
     undated = {"Date": None} if suffix == ".svg" else {}

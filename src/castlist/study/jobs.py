@@ -29,7 +29,6 @@ from castlist.learn.run import MODEL
 from castlist.learn.settings import TrainSettings
 from castlist.learn.threshold import choose_threshold
 from castlist.learn.train import train
-from castlist.learn.trainer import Trainer
 from castlist.learn.validation import better_apart
 from castlist.score.curves import curve
 from castlist.score.metrics import evaluate
@@ -161,7 +160,7 @@ def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
     dim = _labelled(test.validation).require_features().dim
     return BallModel(
         (dim, dim), residual=True, rounds=method.rounds, reach=method.reach, nearest=method.nearest
-    ).eval()
+    )
 
 
 def _threshold(method: Method, model: BallModel | None, test: Test) -> float:
@@ -230,6 +229,8 @@ def time_losses(
     methods: Sequence[tuple[str, TrainSettings]],
 ) -> dict[str, Any]:
     """Measure one epoch of each loss, turn by turn, the best of several rounds."""
+    from castlist.learn.trainer import Trainer
+
     tracks = _labelled(train_on)
     held = _labelled(validation) if validation else tracks
     held = held[:: max(1, len(held) // 200)]  # a few, of many people

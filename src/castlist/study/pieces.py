@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
@@ -122,6 +120,8 @@ def _uninterrupted() -> Iterator[None]:
 
 def _begin() -> None:
     """Keep a process to one thread: there is a process a core; and end it with the study."""
+    import torch
+
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

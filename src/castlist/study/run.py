@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from castlist.errors import InputError
+from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.io.lock import locked
 from castlist.io.places import check_for_run
@@ -47,6 +48,8 @@ def run_study(
     progress : callable
         Told how many pieces are done.
     """
+    for module in ("matplotlib", "torch"):  # now, and not after a night of training
+        require(module, "a study")
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; a study needs a folder")

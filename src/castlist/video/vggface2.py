@@ -17,11 +17,10 @@ from typing import Literal, get_args
 
 import cv2
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from castlist.errors import InputError, first_line
-from castlist.video.vggface2_net import DIMS, load_vggface2
+from castlist.extras import require
 
 Channels = Literal["RGB", "BGR"]
 
@@ -69,9 +68,11 @@ class VggFace2Describer:
             raise InputError(f"batch_size must be 1 or more, not {batch_size}")
         if channels not in get_args(Channels):
             raise InputError(f"channels are RGB or BGR, not {channels!r}")
+        require("torch", f"the describer {name}")
+        from castlist.video.vggface2_net import DIMS, load_vggface2
+
         try:
-            self._device = torch.device(device)
-            self._net = load_vggface2(path, name).to(self._device)
+            self._net = load_vggface2(path, name).to(device)
         except (RuntimeError, AssertionError) as error:  # torch: no such device here
             raise InputError(f"device {device!r}: {first_line(error)}") from error
         self.name, self.dim = name, DIMS[name]
@@ -100,10 +101,8 @@ class VggFace2Describer:
         features = np.empty((len(crops), self.dim), np.float32)
         for start in range(0, len(crops), self._batch_size):
             some = crops[start : start + self._batch_size]
-            batch = torch.from_numpy(np.stack([as_input(one, self._channels) for one in some]))
-            with torch.inference_mode():
-                found = self._net(batch.to(self._device))
-            features[start : start + len(some)] = found.cpu().numpy()
+            batch = np.stack([as_input(one, self._channels) for one in some])
+            features[start : start + len(some)] = self._net.features(batch)
         return features
 
 

@@ -15,14 +15,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from castlist.errors import InputError, first_line
 from castlist.io.untrusted import read_small
-from castlist.learn.model_file import is_whole
+from castlist.learn.checkpoints import is_whole
 
 #: Length of a feature, by describer.
 DIMS = {"SE-ResNet50-256": 256, "ResNet50": 2048}
@@ -58,6 +60,13 @@ class VggFace2Net(nn.Module):
                 self._convolution(f"{name}_1x1_proj", into, 4 * width, 1, stride)
         if reduced is not None:
             self.feat_extract = nn.Conv2d(2048, reduced, 1, bias=False)
+
+    @torch.inference_mode()
+    def features(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the features of images, wherever the network is."""
+        device = self.get_parameter("conv1_7x7_s2.weight").device
+        found: NDArray[np.float32] = self(torch.from_numpy(images).to(device)).cpu().numpy()
+        return found
 
     def forward(self, images: Tensor) -> Tensor:
         """Map images of shape (n, 3, 224, 224) to features, (n, 256) or (n, 2048)."""

@@ -54,7 +54,7 @@ REGISTRY: dict[str, Weights] = {
     for weights in (
         Weights(
             "yunet", "yunet_any_size.onnx",
-            "4e303feab3489ccb7be649275718d5e3802d5ec381f87d638db56640872c4190", "MIT", True, (),
+            "68cf8b0349fd555b2df51070c165be243d62bccd0139ce69790ccaf020e1a8a5", "MIT", True, (),
         ),
         Weights(
             "sface-tv", "sface_tv.onnx",

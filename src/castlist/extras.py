@@ -1,0 +1,29 @@
+"""Packages that only some work needs, and the extras of castlist that install them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from castlist.errors import CastlistError
+
+#: Module → what the package is called, and the extra that has it.
+_EXTRAS = {"torch": ("PyTorch", "train"), "matplotlib": ("Matplotlib", "study")}
+
+
+def require(module: str, what: str) -> None:
+    """Complain if a package is not installed that something needs.
+
+    Parameters
+    ----------
+    module : str
+        ``torch`` or ``matplotlib``.
+    what : str
+        What needs it, such as "training".
+    """
+    try:
+        import_module(module)
+    except ImportError as error:
+        package, extra = _EXTRAS[module]
+        raise CastlistError(
+            f"{what} needs {package}, which is not installed; pip install 'castlist[{extra}]'"
+        ) from error

@@ -1,0 +1,87 @@
+"""BallNetwork: a BallModel in PyTorch, for training."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from castlist.learn.model import BallModel
+from castlist.learn.neighbours import ROUNDING, neighbour_count
+
+
+class BallNetwork(nn.Module):
+    """What an optimiser changes: the layers and b̂ of a model, which itself stays as it is.
+
+    Parameters
+    ----------
+    model : BallModel
+        Where it starts.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, model: BallModel) -> None:
+        super().__init__()
+        self._model = model
+        with torch.random.fork_rng(devices=[]):  # what is drawn here is replaced
+            layers = [nn.Linear(into, out) for into, out in pairwise(model.dims)]
+        self.linears = nn.ModuleList(layers)
+        self.b_hat = nn.Parameter(torch.empty(()))
+        self.register_buffer("mean", torch.empty(model.dims[0]))
+        self.register_buffer("scale", torch.empty(model.dims[0]))
+        self.load_state_dict({n: torch.from_numpy(t) for n, t in model.tensors().items()})
+
+    def draw(self) -> None:
+        """Draw weights from PyTorch's random numbers; a residual network starts as the identity."""
+        layers = [one for one in self.linears if isinstance(one, nn.Linear)]
+        for layer in layers:
+            layer.reset_parameters()
+        if self._model.residual:
+            nn.init.zeros_(layers[-1].weight)
+            nn.init.zeros_(layers[-1].bias)
+
+    @property
+    def b(self) -> Tensor:
+        """The squared ball radius, softplus(b̂), with gradient."""
+        return F.softplus(self.b_hat)
+
+    def to_model(self) -> BallModel:
+        """Return a model with the weights of now."""
+        model = deepcopy(self._model)
+        model.set_tensors({n: t.detach().cpu().numpy() for n, t in self.state_dict().items()})
+        return model
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map the features of one set of faces or tracks to embeddings, with gradient."""
+        model = self._model
+        start = x = (features - self.mean) / self.scale
+        for linear in self.linears[:-1]:
+            x = linear(x).relu_()
+        x = self.linears[-1](x)
+        if model.residual:
+            x = x + start
+        if model.normalise:
+            x = F.normalize(x, dim=1)
+        return average_with_gradient(x, model.reach, model.rounds, model.nearest)
+
+
+def average_with_gradient(
+    points: Tensor, reach: float, rounds: int, nearest: float = 0.0
+) -> Tensor:
+    """Average as :func:`castlist.learn.neighbours.average_neighbours` does, without evidence."""
+    count = neighbour_count(len(points), nearest)
+    for _ in range(rounds):
+        similarity = points @ points.T
+        weights = (similarity - reach).clamp_min(0)
+        if count is not None:
+            with torch.no_grad():
+                least = similarity.topk(count, dim=1).values[:, -1] - ROUNDING
+                near = similarity >= torch.minimum(least[:, None], least)
+            weights = weights * near
+        points = F.normalize(weights @ points, dim=1)
+    return points

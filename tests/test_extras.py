@@ -1,0 +1,118 @@
+"""castlist without the packages of its extras."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from castlist import BallModel, CastlistError, save_model, write_tracks
+from castlist.extras import require
+from tests.cast.folders import made_video, write_folder
+from tests.cast.test_series import episode
+
+#: Runs what follows as if PyTorch and Matplotlib were not installed.
+WITHOUT = """
+import sys
+
+class Gone:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "matplotlib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Gone())
+"""
+
+
+def without(*words, code=0):
+    """Run the program."""
+    program = f"{WITHOUT}\nfrom castlist.cli import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("extras")
+    tracks = made_video()
+    write_folder(folder / "film.cast", tracks)
+    write_tracks(folder / "film.parquet", tracks)
+    model = BallModel((16, 16), residual=True, rounds=2, reach=0.3, nearest=1.4, b_hat=-2.0)
+    save_model(model, folder / "model.safetensors")
+    (folder / "authors.pth.tar").write_bytes(b"x")
+    (folder / "film.mp4").write_bytes(b"x")
+    (folder / "plan.toml").write_text(
+        'title = "t"\nmethods = ["base"]\n'
+        '[[test]]\nname = "film"\ntracks = "film.parquet"\nvalidation = "film.parquet"\n'
+    )
+    return folder
+
+
+def test_grouping_and_correcting_need_no_extra(home, tmp_path):
+    tracks, cast = home / "film.parquet", home / "film.cast"
+    done = without("cluster", tracks, "--model", home / "model.safetensors")
+    assert "20 tracks, 4 characters" in done.stdout
+    assert "NMI" in without("evaluate", tracks, "--model", home / "model.safetensors").stdout
+    assert "3 characters" in without("merge", cast, "1", "3").stdout
+    without("undo", cast)
+    without("recluster", cast, "--yes")
+    episodes = [episode(tmp_path, name, 3, seed=k) for k, name in enumerate(("e1", "e2"))]
+    assert "3 characters" in without("join", *episodes, "-o", tmp_path / "all.cast").stdout
+    without("report", cast)
+    for to in ("csv", "json"):
+        assert without("export", cast, "--to", to, "-o", "-").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("train film.parquet -o run", "training needs PyTorch"),
+        (
+            "finetune film.parquet -m model.safetensors -o x.safetensors",
+            "fine-tuning needs PyTorch",
+        ),
+        ("scan film.mp4 --finetune", "fine-tuning needs PyTorch"),
+        ("recluster film.cast --finetune --yes", "fine-tuning needs PyTorch"),
+        ("cluster film.parquet -m authors.pth.tar", "a checkpoint of PyTorch needs PyTorch"),
+        ("study plan.toml -o study", "a study needs Matplotlib"),
+        ("evaluate film.parquet -m model.safetensors --figure x.png", "a figure needs Matplotlib"),
+        ("stats film.parquet --figure x.png", "a figure needs Matplotlib"),
+    ],
+)
+def test_what_needs_an_extra_says_which(home, monkeypatch, words, says):
+    monkeypatch.chdir(home)
+    said = without(*words.split(), code=2).stderr
+    assert says in said
+    extra = "study" if "Matplotlib" in says else "train"
+    assert f"which is not installed; pip install 'castlist[{extra}]'\n" in said
+
+
+def test_the_library_says_it_too():
+    program = f"""{WITHOUT}
+import castlist
+from castlist.video.vggface2 import VggFace2Describer
+
+for needy in (lambda: castlist.BallLoss, lambda: VggFace2Describer("x.pth")):
+    try:
+        needy()
+    except castlist.CastlistError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        f"{what} needs PyTorch, which is not installed; pip install 'castlist[train]'"
+        for what in ("a loss", "the describer SE-ResNet50-256")
+    ], done.stderr
+
+
+def test_what_is_installed_is_not_complained_about(monkeypatch):
+    require("torch", "this")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(CastlistError, match=r"this needs Matplotlib, .*castlist\[study\]"):
+        require("matplotlib", "this")

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from castlist.errors import CastlistError
 
 #: Module → what the package is called, and the extra that has it.
-_EXTRAS = {"torch": ("PyTorch", "train"), "matplotlib": ("Matplotlib", "study")}
+_EXTRAS = {
+    "torch": ("PyTorch", "train"),
+    "matplotlib": ("Matplotlib", "study"),
+    "numba": ("Numba", "large"),
+}
+
+
+def installed(module: str) -> bool:
+    """Return whether a package is installed."""
+    return find_spec(module) is not None
 
 
 def require(module: str, what: str) -> None:
@@ -16,7 +26,7 @@ def require(module: str, what: str) -> None:
     Parameters
     ----------
     module : str
-        ``torch`` or ``matplotlib``.
+        ``torch``, ``matplotlib`` or ``numba``.
     what : str
         What needs it, such as "training".
     """

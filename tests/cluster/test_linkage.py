@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 
-from castlist import InputError, complete_linkage
-from castlist.cluster.links import by_first_appearance
+import castlist.cluster.linkage as linkage_module
+from castlist import CastlistError, InputError, complete_linkage
+from castlist.cluster.links import by_first_appearance, resolve_links
 from tests.cluster.reference import greedy_complete_linkage, greedy_to_number
 
 
@@ -265,3 +268,37 @@ def test_a_dendrogram_that_cannot_fit_is_refused(monkeypatch):
     monkeypatch.setattr("castlist.cluster.linkage.DENSE_BYTES", 1000)
     with pytest.raises(InputError, match="give a threshold, which needs only the pairs within it"):
         complete_linkage(np.eye(100))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 60), seed=st.integers(0, 10**6), tau=st.floats(0.01, 8.0),
+    n_links=st.integers(0, 25),
+)  # fmt: skip
+def test_few_rows_are_clustered_as_many_are(n, seed, tau, n_links):
+    """By the whole dendrogram, and by pairs within τ; links of every kind."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 3))
+    links = rng.integers(0, n, (n_links, 2))
+    links = links[links[:, 0] != links[:, 1]]
+    must, cannot, avoid = np.array_split(links, 3)
+    group = resolve_links(n, must, None).group
+    cannot = cannot[group[cannot[:, 0]] != group[cannot[:, 1]]]
+    how = {"must_link": must, "cannot_link": cannot, "avoid_link": avoid}
+    many = complete_linkage(points, tau, **how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linkage_module, "FEW_ROWS", 60)
+        few = complete_linkage(points, tau, **how)
+    np.testing.assert_array_equal(few.labels, many.labels)
+    np.testing.assert_allclose(few.merges, many.merges)
+
+
+def test_without_numba_thousands_of_rows_are_clustered_and_more_are_refused(monkeypatch):
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    many = complete_linkage(points, 2.0)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setattr("castlist.cluster.linkage.installed", lambda _: False)
+    np.testing.assert_array_equal(complete_linkage(points, 2.0).labels, many.labels)
+    monkeypatch.setattr(linkage_module, "FEW_WITHOUT_NUMBA", 200)
+    with pytest.raises(CastlistError, match=r"300 rows needs Numba.*castlist\[large\]"):
+        complete_linkage(points, 2.0)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from castlist.cluster.graph import Edges
-
-Merges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-NO_MERGES: Merges = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+from castlist.cluster.merges import Merges
 
 
 def merge_graph(edges: Edges, n: int) -> Merges:
@@ -28,14 +25,6 @@ def merge_graph(edges: Edges, n: int) -> Merges:
     """
     merges: Merges = _chain_sparse(*_neighbours(edges.left, edges.right, edges.length, n))
     return merges
-
-
-def concatenate(merges: list[Merges]) -> Merges:
-    """Put merges behind one another."""
-    if not merges:
-        return NO_MERGES
-    kept, gone, height = (np.concatenate(column) for column in zip(*merges, strict=True))
-    return kept, gone, height
 
 
 @njit(cache=True, nogil=True)

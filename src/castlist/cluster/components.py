@@ -12,9 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from castlist.cluster.chain import Merges, concatenate, merge_graph
+from castlist.cluster.chain import merge_graph
 from castlist.cluster.crew import Crew
 from castlist.cluster.graph import Edges
+from castlist.cluster.merges import Merges, concatenate
 from castlist.parallel import interruptible
 
 #: Fewer edges than this are merged sooner than dealt out.

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cluster.blocks import merge_blocks
-from castlist.cluster.chain import Merges
 from castlist.cluster.clusters import Clusters, distances_within
 from castlist.cluster.components import spanning
 from castlist.cluster.graph import Edges, Job, Pairs, Search
+from castlist.cluster.merges import Merges
 
 
 def find_pairs(

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from castlist.cluster.chain import Merges, concatenate
-from castlist.cluster.clusters import Clusters, group_duplicates
 from castlist.cluster.crew import Crew
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
-from castlist.cluster.stages import merge_in_stages
+from castlist.cluster.merges import Merges, concatenate, labels_after, number_merges
 from castlist.errors import InputError, NumberError
+from castlist.extras import installed, require
 from castlist.progress import Progress, silent
 
 #: A dendrogram with no threshold needs every distance; beyond this many bytes it is refused.
 DENSE_BYTES = 4 * 2**30
+#: Rows up to which all distances are computed also if there is a threshold: compiled code that
+#: computes fewer takes longer to load than that. Without that code, there may be more.
+FEW_ROWS, FEW_WITHOUT_NUMBA = 3000, 16_000
 _BLOCK = 2**24  # distances computed at once: 128 MiB
 
 
@@ -154,7 +155,7 @@ def complete_linkage(
         made = _merge_all(points, links.group, links.kept_apart)
     else:
         made = _merge_within(points, tau, links, progress, crew)
-    merges = number_merges(*concatenate([forced, made]), n)
+    merges = number_merges(concatenate([forced, made]), n)
     result = Linkage(labels_after(merges, n, len(merges)), merges, tau, _n_must_link=len(forced[0]))
     if n_clusters is None:
         return result
@@ -170,7 +171,7 @@ def complete_linkage(
     past = _merge_all(points, result.labels, np.sort(apart, axis=1))
     if n_clusters < (least := result.n_clusters - len(past[0])):
         raise NumberError(n_clusters, least)
-    merges = number_merges(*concatenate([forced, made, past]), n)[: n - n_clusters]
+    merges = number_merges(concatenate([forced, made, past]), n)[: n - n_clusters]
     labels = labels_after(merges, n, len(merges))
     given_up = links.avoid[labels[links.avoid[:, 0]] == labels[links.avoid[:, 1]]]
     return replace(
@@ -182,7 +183,17 @@ def complete_linkage(
 def _merge_within(
     points: NDArray[np.floating], tau: float, links: Links, progress: Progress, crew: Crew | None
 ) -> Merges:
-    """Merge as far as τ goes; identical points first, which no pair needs to be held for."""
+    """Merge as far as τ goes: by the whole dendrogram of few rows, by pairs within τ of many."""
+    few = FEW_ROWS if installed("numba") else FEW_WITHOUT_NUMBA
+    if len(points) <= few and crew is None:
+        kept, gone, height = _merge_all(points, links.group, links.kept_apart)
+        count = int(np.searchsorted(height, tau, side="right"))
+        return kept[:count], gone[:count], height[:count]
+    require("numba", f"clustering {len(points):,} rows")
+    from castlist.cluster.clusters import Clusters, group_duplicates
+    from castlist.cluster.stages import merge_in_stages
+
+    # Identical points come first: no pair needs to be held for them.
     group = by_first_appearance(group_duplicates(points, links.group, links.unlinked))
     clusters = Clusters.of(group)
     apart = np.sort(group[_first_rows(links.group)][links.kept_apart], axis=1)
@@ -249,39 +260,6 @@ def _merges_of(group: NDArray[np.int64], rows: NDArray[np.int64] | None = None) 
     rows = np.arange(len(group)) if rows is None else rows
     others = rows[first[rows] != rows]
     return first[others], others, np.zeros(len(others))
-
-
-@njit(cache=True)
-def number_merges(kept, gone, height, n):  # type: ignore[no-untyped-def]
-    """Turn merges of clusters, each called by its smallest row, into a SciPy linkage matrix."""
-    name = np.arange(n)
-    size = np.ones(n, np.int64)
-    merges = np.empty((len(kept), 4))
-    for i in range(len(kept)):
-        a, b = kept[i], gone[i]
-        size[a] += size[b]
-        merges[i, 0] = min(name[a], name[b])
-        merges[i, 1] = max(name[a], name[b])
-        merges[i, 2] = height[i]
-        merges[i, 3] = size[a]
-        name[a] = n + i
-    return merges
-
-
-def labels_after(merges: NDArray[np.float64], n: int, count: int) -> NDArray[np.int64]:
-    """Return the labels once the first ``count`` merges are made."""
-    parent = np.arange(n + count)
-    children = merges[:count, :2].astype(np.int64)
-    parent[children] = n + np.arange(count)[:, None]
-    _climb(parent)
-    return by_first_appearance(parent[:n])
-
-
-@njit(cache=True)
-def _climb(parent):  # type: ignore[no-untyped-def]
-    """Let everybody point to the last of their parents, who come after their children."""
-    for i in range(len(parent) - 1, -1, -1):
-        parent[i] = parent[parent[i]]
 
 
 def check_points(X: ArrayLike) -> NDArray[np.floating]:

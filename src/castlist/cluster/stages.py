@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from castlist.cluster.chain import NO_MERGES, Merges, concatenate, merge_graph
+from castlist.cluster.chain import merge_graph
 from castlist.cluster.clusters import Clusters
 from castlist.cluster.components import merge_components, unite
 from castlist.cluster.crew import Crew, Threads
 from castlist.cluster.graph import Cloud, Edges, Pairs
 from castlist.cluster.jobs import find_edges, find_pairs, measure_pairs, merge_small
+from castlist.cluster.merges import NO_MERGES, Merges, concatenate
 from castlist.cluster.pivots import find_pivots, prunable_pairs
 from castlist.errors import CastlistError
 from castlist.parallel import interruptible

@@ -270,6 +270,10 @@ class TrackSet:
 
     def mean_features(self) -> NDArray[np.float32]:
         """Average the features of each track (paper, sec. 4: how a track is seen at test time)."""
+        return self._mean_features.copy()
+
+    @cached_property
+    def _mean_features(self) -> NDArray[np.float32]:
         tracks = self.described()
         return tracks.require_features().means(tracks.offsets)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.cast import digest, load_cast, print_of
+from castlist.cast.cast import Cast, digest, load_cast, print_of
 from castlist.cast.checks import RUN, amount, are_points, check_format, check_run, number_of
 from castlist.cast.events import Event
 from castlist.errors import InputError
@@ -71,6 +71,33 @@ class Scanned:
     scans: tuple[str, ...]
     next_id: int
     taken: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(
+        cls, cast: Cast, points: NDArray[np.float32], about: Mapping[str, Any], folder: Path,
+        run: dict[str, Any],
+    ) -> Scanned:  # fmt: skip
+        """Return what a scan of one video left.
+
+        Parameters
+        ----------
+        cast, points
+            What it made, and of what.
+        about : mapping
+            What the cast's file says besides: ``threshold``, ``next``, and ``taken`` if a scan was
+            not the first.
+        folder, run
+            Where it is, and what ``run.json`` says.
+        """
+        labels = np.full(len(cast.tracks), -1)
+        for one in cast.characters:
+            labels[one.tracks] = one.number
+        next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
+        return cls(
+            folder, cast.tracks, labels, points, amount(about["threshold"]), cast.duration, run,
+            (print_of(cast.tracks),) * len(cast.tracks.videos), next_id,
+            frozenset(number_of(event) for event in about.get("taken", ())),
+        )  # fmt: skip
 
     @property
     def films(self) -> list[dict[str, Any]]:
@@ -147,27 +174,19 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
         return _read_joined(folder, live)
     tracks = read_tracks(folder / TRACKS)
     cast = load_cast(folder / CAST, tracks)
-    labels = np.full(len(tracks), -1)
-    for one in cast.characters:
-        labels[one.tracks] = one.number
     try:
         points = load_array(folder / POINTS)
         run = check_run(read_json(folder / RUN))
         about = read_json(folder / CAST)
-        threshold = amount(about["threshold"])
-        next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
-        taken = frozenset(number_of(event) for event in about.get("taken", ()))
         own = about.get("points", now := digest(points.tobytes())) == now
-        points = points.astype(np.float32)
+        found = Scanned.of(cast, points.astype(np.float32), about, folder, run)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
+    points, labels = found.points, found.labels
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
     if not own or not fits or not are_points(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
-    scans = (print_of(tracks),) * len(tracks.videos)
-    return Scanned(
-        folder, tracks, labels, points, threshold, cast.duration, run, scans, next_id, taken
-    )
+    return found
 
 
 def read_run(folder: Path) -> dict[str, Any]:

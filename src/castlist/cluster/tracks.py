@@ -43,14 +43,7 @@ class Embeds(Protocol):
 
 
 def embed_tracks(tracks: TrackSet, model: Embeds | None = None) -> NDArray[np.float32]:
-    """Return one embedding a track: of its mean feature, or without a model that feature itself."""
-    return _embedded(tracks, model)[0]
-
-
-def _embedded(
-    tracks: TrackSet, model: Embeds | None
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return one embedding a track, and the order of :func:`by_content`."""
+    """Return one embedding per track: of its mean feature, or without a model that feature."""
     known = {tracks.describer, "" if model is None else model.describer} - {""}
     if len(known) > 1 and model is not None:
         raise InputError(
@@ -58,15 +51,15 @@ def _embedded(
             f"{tracks.describer}"
         )
     means = tracks.mean_features()
-    order = by_content(tracks, means)
     if model is None:
-        return means, order
+        return means
     # Neighbours are summed up in this order too: the last digit of a sum depends on it.
+    order = by_content(tracks, means)
     place = np.argsort(order)
     evidence = {}
     if model.takes_evidence:
         evidence = {"together": place[same_place(tracks)], "apart": place[tracks.overlaps()]}
-    return model.embed(means[order], tracks.video[order], **evidence)[place], order
+    return model.embed(means[order], tracks.video[order], **evidence)[place]
 
 
 def by_content(tracks: TrackSet, means: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -99,6 +92,7 @@ def cluster_tracks(
     at_least: int | None = None,
     at_most: int | None = None,
     overlaps: bool | None = None,
+    points: NDArray[np.float32] | None = None,
     progress: Progress = silent,
 ) -> Linkage:
     """Group tracks into characters.
@@ -119,6 +113,8 @@ def cluster_tracks(
         Keep tracks that share a frame apart. If not given, models of our recipe do, and those of
         the paper's do not. Where there would be more characters than ``n_clusters`` or
         ``at_most``, some come together all the same, and ``given_up`` of the result says which.
+    points : ndarray of shape (n_tracks, dim), optional
+        What :func:`embed_tracks` gave, if it was called already.
     progress : callable
         Told how far it is.
     """
@@ -131,7 +127,8 @@ def cluster_tracks(
     if at_least is not None and at_most is not None and at_least > at_most:
         raise InputError(f"at least {at_least} and at most {at_most} characters cannot be")
     check_number(tracks, n_clusters, at_least)
-    points, order = _embedded(tracks, model)
+    points = embed_tracks(tracks, model) if points is None else points
+    order = by_content(tracks, tracks.mean_features())
     place = np.argsort(order)
     if overlaps is None:
         overlaps = model is not None and model.takes_evidence

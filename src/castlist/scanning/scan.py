@@ -26,6 +26,7 @@ from castlist.cast.folder import (
     POINTS,
     REPORT,
     TRACKS,
+    Scanned,
     read_scanned,
     write_points,
 )
@@ -158,8 +159,8 @@ def scan(
             how = (model, networks or Networks(), progress)
             tracks, publish = _watched(notes, settings, opened, *how)
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
-        _group(notes, settings, tracks, model, publish, progress)
-        with closing(Corrections(folder)) as corrections:
+        scanned = _group(notes, settings, tracks, model, publish, progress)
+        with closing(Corrections(folder, scanned=scanned)) as corrections:
             notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
             return Scan(folder, corrections.cast, notes.value, notes.set_aside)
@@ -287,12 +288,11 @@ def _parts(notes: RunNotes) -> Parts:
 def _group(
     notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel,
     publish: Callable[[], None] | None, progress: Progress,
-) -> None:  # fmt: skip
+) -> Scanned:  # fmt: skip
     """Group the tracks into characters, and put all in the place of an earlier scan."""
     if publish is None and notes.done("group", CAST, POINTS):
         with suppress(InputError):  # damaged since: made again
-            read_scanned(notes.folder)
-            return
+            return read_scanned(notes.folder)
     # Before what an earlier scan made of them is forgotten.
     check_number(tracks, settings.characters, settings.min_characters)
     began = time.perf_counter()
@@ -315,7 +315,7 @@ def _group(
             labels = cluster_tracks(
                 tracks, model, n_clusters=settings.characters,
                 at_least=settings.min_characters, at_most=settings.max_characters,
-                progress=progress,
+                points=points, progress=progress,
             ).labels  # fmt: skip
         cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)
     elif again:
@@ -330,6 +330,7 @@ def _group(
         # The last of all: it says which tracks and points are its own.
         os.replace(notes.folder / NEXT_CAST, notes.folder / CAST)
         notes.value["counts"]["characters"] = len(cast.characters)
+    return Scanned.of(cast, points, {"next": 1, **about}, notes.folder, notes.value)
 
 
 def _given_up(corrections: Corrections) -> dict[str, Any]:

@@ -7,6 +7,7 @@ onnxruntime also runs them on other devices. Both give the same results but for 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -126,7 +127,8 @@ class _OpenVino:
     """A network in OpenVINO, compiled once per shape of a batch."""
 
     def __init__(self, path: str | Path, takes: Input) -> None:
-        import openvino
+        with _untold():
+            import openvino
         from openvino.frontend import FrontEndManager
         from openvino.preprocess import ColorFormat, PrePostProcessor
 
@@ -192,6 +194,7 @@ class _OnnxRuntime:
     """A network in onnxruntime."""
 
     def __init__(self, path: str | Path, takes: Input, device: str) -> None:
+        os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")  # nothing leaves the machine
         try:
             import onnxruntime
         except ImportError as error:
@@ -222,6 +225,24 @@ class _OnnxRuntime:
         with _failing(self._path):
             found: Sequence[Any] = self._session.run(None, {self._input: values})
             return [np.asarray(one, np.float32) for one in found]
+
+
+@contextmanager
+def _untold() -> Iterator[None]:
+    """Keep OpenVINO from telling its makers that it is imported: nothing leaves the machine.
+
+    Its package for that is taken for not installed meanwhile.
+    """
+    name = "openvino_telemetry"
+    before = sys.modules.get(name)
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
 
 
 def _compiled_folder() -> Path | None:

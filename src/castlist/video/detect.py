@@ -75,14 +75,17 @@ class Faces:
     def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Faces:
         return Faces(self.box[chosen], self.landmarks[chosen], self.score[chosen])
 
-    def joined(self, other: Faces) -> Faces:
-        """Return these faces and others of the same picture."""
-        pairs = (
-            (self.box, other.box),
-            (self.landmarks, other.landmarks),
-            (self.score, other.score),
-        )
-        return Faces(*(np.concatenate(pair) for pair in pairs))
+    @classmethod
+    def none(cls) -> Faces:
+        """Return no faces."""
+        shapes = ((0, 4), (0, 5, 2), (0,))
+        return cls(*(np.empty(shape, np.float32) for shape in shapes))
+
+    @classmethod
+    def all(cls, some: Sequence[Faces]) -> Faces:
+        """Return the faces of all of some, which are of the same picture."""
+        columns = zip(*((one.box, one.landmarks, one.score) for one in some), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
 
 
 class Detector(Protocol):
@@ -231,21 +234,23 @@ def decoded(outputs: Sequence[NDArray[np.float32]], width: int) -> Faces:
     width : int
         Of the picture that the network was shown, in pixels.
     """
-    boxes, points, scores = [], [], []
+    found = [Faces.none()]
     for k, stride in enumerate(STRIDES):
         of_class, of_object, box, point = outputs[k :: len(STRIDES)]
-        score = np.sqrt(np.clip(of_class[:, 0], 0, 1) * np.clip(of_object[:, 0], 0, 1))
-        kept = np.flatnonzero(score >= _CANDIDATE)
-        place = np.stack([kept % (width // stride), kept // (width // stride)], axis=1)
-        place = place.astype(np.float32)
+        square = of_class[:, 0] * of_object[:, 0]
+        kept = np.flatnonzero(square >= _CANDIDATE**2)
+        if not len(kept):  # the most frequent case, and quick
+            continue
+        row, column = np.divmod(kept, width // stride)
+        place = np.stack([column, row], axis=1).astype(np.float32)
         middle, size = (place + box[kept, :2]) * stride, np.exp(box[kept, 2:]) * stride
-        boxes.append(np.concatenate([middle - size / 2, size], axis=1))
-        points.append((place[:, None] + point[kept].reshape(-1, 5, 2)) * stride)
-        scores.append(score[kept])
-    found = Faces(*(np.concatenate(parts) for parts in (boxes, points, scores)))
-    values = np.concatenate([found.box, found.landmarks.reshape(-1, 10)], axis=1)
-    found = found[np.isfinite(values).all(axis=1)]
-    return found[np.argsort(-found.score, kind="stable")]
+        landmarks = (place[:, None] + point[kept].reshape(-1, 5, 2)) * stride
+        boxes = np.concatenate([middle - size / 2, size], axis=1)
+        found.append(Faces(boxes, landmarks, np.sqrt(square[kept])))
+    faces = found[0] if len(found) == 1 else Faces.all(found)
+    values = np.concatenate([faces.box, faces.landmarks.reshape(-1, 10)], axis=1)
+    faces = faces[np.isfinite(values).all(axis=1)]
+    return faces[np.argsort(-faces.score, kind="stable")]
 
 
 def unmasked(faces: Faces, overlap: float) -> Faces:

@@ -272,9 +272,11 @@ class DissolveFinder:
             return
         changes = distance(np.asarray([self._signatures[k] for k in begin]), last)[:, 0]
         for k, change in zip(begin.tolist(), changes.tolist(), strict=True):
+            if change < _OTHER:  # the most frequent case, and quick
+                continue
             first = self._signatures[k]
             contrasts = sorted((_contrast(first), _contrast(last)))
-            if change < _OTHER or is_blank(first) or contrasts[0] < _FAINT * contrasts[1]:
+            if is_blank(first) or contrasts[0] < _FAINT * contrasts[1]:
                 continue
             middle = _half_way(first, np.asarray(self._signatures[k + 1 : -1]), last)
             if middle is not None:

@@ -208,7 +208,7 @@ class Shot:
         small = boxes[:, 2] * LOOK_WIDTH / longest < _EASY_FACE
         gone = ~(ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=1)
         for box in boxes[small & gone]:
-            faces = faces.joined(self.detector.closer(image, box))
+            faces = Faces.all([faces, self.detector.closer(image, box)])
         return faces
 
     def new_gallery(self) -> Gallery:

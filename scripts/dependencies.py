@@ -37,11 +37,12 @@ PURPOSE = {
     "matplotlib": "figures of a study, and of `evaluate` and `stats`",
     "motmetrics": "reads exported MOT files",
     "mypy": "types",
-    "numba": "compiled clustering",
+    "numba": "compiled clustering of more than 3,000 tracks (without it, SciPy's up to 16,000)",
     "numpy": "arrays",
     "onnx": "makes small networks for tests",
-    "onnxruntime": "runs describers in ONNX files other than SFace",
-    "opencv-python-headless": "finds, crops and describes faces; pictures",
+    "onnxruntime": "runs networks on other devices, and where OpenVINO is not",
+    "opencv-python-headless": "scales, crops, reads and writes pictures",
+    "openvino": "runs the networks that find and describe faces",
     "opentimelineio": "reads exported timelines",
     "otio-cmx3600-adapter": "reads exported EDL files",
     "pandas": "reads exported CSV files",
@@ -92,8 +93,8 @@ Who puts castlist and its packages into a product of their own passes them on, a
 - **igraph and leidenalg** (GPL) are rivals in one benchmark. castlist does not import them.
 - On Windows, typer, tqdm and pytest ask for colorama (BSD-3-Clause) besides.
 
-Nothing here talks to anybody by itself (ray would count its use, and castlist tells it not to;
-fastapi's opentelemetry-api is an interface with nothing behind it):
+Nothing here talks to anybody by itself (ray, openvino and onnxruntime would count their use, and
+castlist keeps them from it; fastapi's opentelemetry-api is an interface with nothing behind it):
 `tests/scanning/test_offline.py` runs a scan with the network cut and listens.
 """
 

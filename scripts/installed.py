@@ -19,9 +19,10 @@ ROOT = Path(__file__).parents[1]
 #: What may be installed, and by what: extras later in the list have what earlier ones have not.
 GROUPS = {
     "": "castlist itself",
+    "large": "castlist[large]: clustering many thousand tracks",
     "train": "castlist[train]: training and fine-tuning",
     "study": "castlist[study]: the paper's comparison, and figures",
-    "onnx": "castlist[onnx]: describers in other ONNX files",
+    "onnx": "castlist[onnx]: networks on other devices",
     "ray": "castlist[ray]: several machines",
     "dev": "castlist[dev]: tests and checks",
     "bench": "castlist[bench]: the rivals that benchmarks run beside castlist",
@@ -81,7 +82,9 @@ def packages(groups: Iterable[str] = GROUPS) -> dict[str, Package]:
     found: dict[str, Package] = {}
     for group in groups:
         for text in requirements(group):
-            _walk(Requirement(text), group, "", found, set())
+            asked = Requirement(text)
+            if asked.marker is None or asked.marker.evaluate():
+                _walk(asked, group, "", found, set())
     return dict(sorted(found.items()))
 
 

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 #: Each room may import from itself and from those before it (docs/architecture.md).
 ORDER = [
     ("_version", "errors", "progress"),
-    ("extras", "machines"),
+    ("extras", "machines", "parallel"),
     ("features",),
     ("tracks",),
     ("io",),

@@ -36,7 +36,7 @@ def test_the_default_describer_is_its_onnx_file():
     rgb = np.stack(FACES)[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
     expected = session.run(None, {"data": rgb})[0]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(describer.describe(FACES), expected, atol=1e-4)
+    assert (describer.describe(FACES) * expected).sum(axis=1).min() > 0.999  # some of it in bytes
 
 
 @pytest.mark.parametrize("batch", [1, "n"])

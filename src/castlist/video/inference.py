@@ -127,6 +127,9 @@ class _OpenVino:
     """A network in OpenVINO, compiled once per shape of a batch."""
 
     def __init__(self, path: str | Path, takes: Input) -> None:
+        # Instructions for matrices (AMX) fail on virtual machines that do not allow what their
+        # processor says it has.
+        os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI")
         with _untold():
             import openvino
         from openvino.frontend import FrontEndManager
@@ -135,7 +138,7 @@ class _OpenVino:
         self._path = path
         self._core = openvino.Core()
         # By default OpenVINO computes in what the processor is fastest in: bfloat16 on some, which
-        # gives other features, and fails on virtual machines that hide part of the processor.
+        # gives other features.
         threads = n_threads()
         self._options = {
             "INFERENCE_PRECISION_HINT": "f32",

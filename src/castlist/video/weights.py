@@ -58,7 +58,7 @@ REGISTRY: dict[str, Weights] = {
         ),
         Weights(
             "sface-tv", "sface_tv.onnx",
-            "b7ae882a39d6f48ef5a9efc706e938b9f3405e1ccf1ba9ed2c2875ba1b8edfab", "Apache-2.0", True,
+            "c37c272a99e46bf4d74862ab965d4dfa034915e7bd2c9709fbc004599a31a017", "Apache-2.0", True,
             (),
         ),
         Weights(

@@ -1,13 +1,16 @@
 """How fast a scan is, stage by stage, and whether it finds who is there: docs/performance.md.
 
 ``python benchmarks/bench_scan.py CLIPS`` composes test videos of twelve people with a known truth
-(clip_video.py), in three sizes, and scans each in a process of its own.
+(clip_video.py), in three sizes, and scans each in a process of its own; the first also with
+``--fast``. With ``--against CHECKOUT``, the code of another checkout scans in turn with this one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,13 +25,14 @@ import numpy as np
 from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 from castlist import TrackSet, WatchSettings, evaluate, read_tracks
+from castlist.video.settings import FAST
 
 SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
 
-def child(path: Path) -> None:
+def child(path: Path, fast: bool) -> None:
     """Scan a video with clocks on every stage; print what they say."""
-    from castlist import scan
+    from castlist import ScanSettings, scan
     from castlist.video import describe, detect, follow, frames, shots, watch
 
     spent: dict[str, float] = defaultdict(float)
@@ -69,7 +73,7 @@ def child(path: Path) -> None:
     clocked(watch.Shot, "keep", "choose faces", lambda *_: 1)
     clocked(describe.OnnxFace, "describe", "describe", lambda _, crops: len(crops))
     began = time.perf_counter()
-    found = scan(path)
+    found = scan(path, settings=ScanSettings(watching=FAST if fast else WatchSettings()))
     whole = time.perf_counter() - began
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     print(
@@ -124,13 +128,15 @@ def _person(tracks: TrackSet, face: int, shots: list[Shot]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clips", type=Path, nargs="?")
-    parser.add_argument("--child", type=Path)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--fast", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--against", type=Path, help="a checkout of another version")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="folder for videos and casts")
     arguments = parser.parse_args()
     if arguments.child:
-        child(arguments.child)
+        child(arguments.child, arguments.fast)
         return
     with tempfile.TemporaryDirectory() as name:
         folder: Path = arguments.keep or Path(name)
@@ -142,20 +148,43 @@ def main() -> None:
                 if arguments.clips is None or not any(arguments.clips.glob("*.mp4")):
                     parser.error(f"clips: {arguments.clips} is no folder of .mp4 files")
                 write_truth(compose(arguments.clips, path, seed=arguments.seed, size=size), truth)
-            report(path, read_truth(truth), arguments.repeats)
+            report(path, read_truth(truth), arguments.repeats, arguments.against)
 
 
-def report(path: Path, shots: list[Shot], repeats: int) -> None:
-    cast = path.with_suffix(".cast")
-    runs = []
+def scanned(path: Path, checkout: Path, *options: str) -> dict[str, Any]:
+    """Scan a video with the code of a checkout, in a process; return what its clocks say."""
+    shutil.rmtree(path.with_suffix(".cast"), ignore_errors=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    script = checkout / "benchmarks" / "bench_scan.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--child", str(path), *options],
+        env=os.environ | {"PYTHONPATH": str(checkout / "src")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    clocks: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return clocks | {"processor": spent}
+
+
+def report(path: Path, shots: list[Shot], repeats: int, against: Path | None) -> None:
+    here = Path(__file__).resolve().parent.parent
+    runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _ in range(repeats):
-        shutil.rmtree(cast, ignore_errors=True)
-        done = subprocess.run(
-            [sys.executable, __file__, "--child", str(path)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        runs.append(json.loads(done.stdout.splitlines()[-1]))
-    best = min(runs, key=lambda run: run["seconds"])
+        if against is not None:
+            runs["against"].append(scanned(path, against.resolve()))
+        if path.stem.startswith("640x"):
+            runs["--fast"].append(scanned(path, here, "--fast"))
+        runs["default"].append(scanned(path, here))
+    for name, some in runs.items():
+        seconds, processor = (min(run[key] for run in some) for key in ("seconds", "processor"))
+        print(
+            f"{path.stem}, {name}: {seconds:.1f} s, {some[0]['duration'] / seconds:.1f} × real "
+            f"time, {processor:.1f} s of the processor, peak {some[0]['peak']:.2f} GiB",
+            flush=True,
+        )
+    cast = path.with_suffix(".cast")
+    best = min(runs["default"], key=lambda run: run["seconds"])
     length = best["duration"]
     networks = sum(best["spent"].get(k, 0) for k in ("detect", "look closer", "describe"))
     share = networks / sum(best["spent"].values())

@@ -1,8 +1,8 @@
 """Quantize the describer's pointwise convolutions to 8 bits.
 
 ``python benchmarks/quantize_sface.py sface_tv_f32.onnx FACES sface_tv.onnx`` takes the network that
-``distil_sface.py`` made, and aligned faces that ``television_faces.py`` made in the folder FACES, to
-see which values occur. It needs NNCF (``pip install nncf``), which castlist itself does not.
+``distil_sface.py`` made, and aligned faces that ``television_faces.py`` made in the folder FACES,
+to see which values occur. It needs NNCF (``pip install nncf``), which castlist itself does not.
 
 Most of the work is in pointwise convolutions, and they lose little. The depthwise ones lose much
 and take little time, so they stay as they are, with the first one (docs/describer.md).

@@ -99,7 +99,6 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder):
     ("words", "message"),
     [
         (["none.mp4"], "none.mp4: no such video file"),
-        (["grey one.mp4", "--describer", "arcface-mbf"], "no model for features of arcface-mbf"),
         (["grey one.mp4", "--describer", "resnet"], "no describer 'resnet'"),
         (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
         (

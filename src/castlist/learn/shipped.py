@@ -14,6 +14,7 @@ SHIPPED = {
     "SFace-TV": "sface_tv.safetensors",
     "SFace": "sface.safetensors",
     "edgeface": "edgeface.safetensors",
+    "arcface-mbf": "arcface_mbf.safetensors",
 }
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import CastlistError, InputError
+from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.frames import Image
-from castlist.video.inference import Input, Pictures, check_device, open_network
+from castlist.video.inference import Input, check_device, open_network
 from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
@@ -24,7 +25,7 @@ SFACE = {"sface-tv": "SFace-TV", "sface": "SFace"}
 ARCFACE = Input(rgb=True, mean=127.5, scale=127.5)
 _SFACE_TAKES = Input(rgb=True)
 _VGGFACE2 = ("SE-ResNet50-256", "ResNet50")
-_BATCH = 8
+_MANY = 8  # faces that are worth more than one thread
 
 
 class Describer(Protocol):
@@ -75,15 +76,7 @@ class OnnxFace:
                 f"{path}: takes input of shape {shape}, not (any or 1, 3, {side}, {side}): "
                 "is it a face describer of the ArcFace kind?"
             )
-        self._batch = shape[0] or _BATCH
-        blank = np.zeros((self._batch, side, side, 3), np.uint8)
-        try:
-            found = self._run(blank)
-        except InputError:  # it says any number of faces will do, and means one
-            self._batch = 1
-            found = self._run(blank[:1])
-        if found.ndim != 2 or len(found) != self._batch or not found.shape[1]:
-            raise InputError(f"{path}: gives output of shape {found.shape}, not one row per face")
+        found = self._feature(np.zeros((side, side, 3), np.uint8))
         self._dim = found.shape[1]
 
     def crop(
@@ -94,16 +87,19 @@ class OnnxFace:
 
     def describe(self, crops: Sequence[Image]) -> NDArray[np.float32]:
         """Return one feature per face."""
-        parts = [np.empty((0, self._dim), np.float32)]
-        whole = len(crops) // self._batch * self._batch
-        for start in range(0, whole, self._batch):
-            parts.append(self._run(np.stack(crops[start : start + self._batch])))
-        # One at a time: a network is compiled for one size of a batch, and for one face.
-        parts += [self._run(crop[None]) for crop in crops[whole:]]
-        return _unit(np.concatenate(parts))
+        # One face at a time: several take as long, and a network is compiled for each number.
+        if len(crops) < _MANY:
+            features = [self._feature(crop) for crop in crops]
+        else:
+            features = [feature for _, feature in in_threads(crops, self._feature)]
+        return _unit(np.concatenate([np.empty((0, self._dim), np.float32), *features]))
 
-    def _run(self, pictures: Pictures) -> NDArray[np.float32]:
-        found = self._network(pictures)[0]
+    def _feature(self, crop: Image) -> NDArray[np.float32]:
+        found = self._network(crop[None])[0]
+        if found.ndim != 2 or len(found) != 1 or not found.shape[1]:
+            raise InputError(
+                f"{self._path}: gives output of shape {found.shape}, not one row per face"
+            )
         if not np.isfinite(found).all():
             raise InputError(f"{self._path}: gives features that are no numbers")
         return found

@@ -31,15 +31,16 @@ _BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references ar
 def shrunk(image: Image, size: tuple[int, int]) -> Image:
     """Return a picture in a smaller size (width, height).
 
-    It is averaged over whole pixels first: OpenCV's average over parts of pixels takes ten times
-    as long.
+    It is halved as often as possible first: OpenCV averages two by two pixels several times as
+    fast as any other number.
     """
     height, width = image.shape[:2]
-    factor = min(width // max(size[0], 1), height // max(size[1], 1))
-    if factor > 1:
-        whole = image[: height // factor * factor, : width // factor * factor]
-        half = (width // factor, height // factor)
-        image = np.asarray(cv2.resize(whole, half, interpolation=cv2.INTER_AREA), np.uint8)
+    while width >= 2 * size[0] and height >= 2 * size[1]:
+        width, height = width // 2, height // 2
+        even = image[: 2 * height, : 2 * width]
+        image = np.asarray(
+            cv2.resize(even, (width, height), interpolation=cv2.INTER_AREA), np.uint8
+        )
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_LINEAR), np.uint8)
 
 

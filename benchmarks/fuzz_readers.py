@@ -31,7 +31,7 @@ from castlist.learn.run import Run
 from castlist.report.folder import report_folder
 from castlist.review.views import cast_view, character_view, history_view, questions_view
 from castlist.scanning.notes import read_note
-from castlist.video.describe import OnnxFace
+from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
 from castlist.video.images import face_in
@@ -109,7 +109,7 @@ def _detector() -> Any:
 
 def _read_onnx(_: Path, path: Path) -> object:
     face = np.zeros((112, 112, 3), np.uint8)
-    return OnnxFace(path).describe([face, face])
+    return open_describer(str(path)).describe([face, face])
 
 
 def _read_video(_: Path, path: Path) -> None:

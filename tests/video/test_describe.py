@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from castlist import InputError
-from castlist.video.describe import DEFAULT_DESCRIBER, OnnxFace, open_describer
+from castlist.video.describe import DEFAULT_DESCRIBER, open_describer
 from castlist.video.weights import fetch
 
 RNG = np.random.default_rng(0)
@@ -60,21 +60,21 @@ def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
 
 def test_what_is_no_describer_is_said_to_be_none(tmp_path):
     with pytest.raises(InputError, match="not \\(any or 1, 3, 112, 112\\)"):
-        OnnxFace(write_model(tmp_path / "large.onnx", 1, side=224))
+        open_describer(str(write_model(tmp_path / "large.onnx", 1, side=224)))
     (tmp_path / "text.onnx").write_text("no model")
     with pytest.raises(InputError, match="not an ONNX model that runs here"):
-        OnnxFace(tmp_path / "text.onnx")
+        open_describer(str(tmp_path / "text.onnx"))
     with pytest.raises(InputError, match="no such file"):
         open_describer(str(tmp_path / "none.onnx"))
     for batch in (0, 10**9):
         with pytest.raises(InputError, match="batch.onnx: (takes input|not an ONNX model)"):
-            OnnxFace(write_model(tmp_path / "batch.onnx", batch))
+            open_describer(str(write_model(tmp_path / "batch.onnx", batch)))
     log = helper.make_node("Log", ["flat"], ["feature"])  # of what is 0 or less
     with pytest.raises(InputError, match="features that are no numbers"):
-        OnnxFace(write_model(tmp_path / "log.onnx", 1, 112, log))
+        open_describer(str(write_model(tmp_path / "log.onnx", 1, 112, log)))
     missing = helper.make_node("Reshape", ["flat", "flat"], ["feature"])
     with pytest.raises(InputError, match="not an ONNX model that runs here"):
-        OnnxFace(write_model(tmp_path / "reshape.onnx", 1, 112, missing))
+        open_describer(str(write_model(tmp_path / "reshape.onnx", 1, 112, missing)))
     with pytest.raises(InputError, match="no describer 'resnet'; there are sface-tv"):
         open_describer("resnet")
     with pytest.raises(InputError, match="no such"):

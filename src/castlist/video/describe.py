@@ -60,16 +60,19 @@ class OnnxFace:
         A key of :data:`castlist.video.inference.DEVICES`.
     takes : Input
         What it takes: RGB from -1 to 1, if not given.
+    backend : str, optional
+        As :func:`castlist.video.inference.open_network` takes it.
     """
 
     aligned = True
 
     def __init__(
-        self, path: str | Path, name: str = "", device: str = "cpu", takes: Input = ARCFACE
-    ) -> None:
+        self, path: str | Path, name: str = "", device: str = "cpu", takes: Input = ARCFACE,
+        backend: str | None = None,
+    ) -> None:  # fmt: skip
         self.name = name or Path(path).stem
         self._path = path
-        self._network = open_network(path, takes, device)
+        self._network = open_network(path, takes, device, backend)
         shape, side = self._network.shape, ALIGNED_SIDE
         if shape[1:] != [3, side, side] or shape[0] not in (None, 1):
             raise InputError(
@@ -134,7 +137,8 @@ def open_describer(
     if path is not None:
         if not path.is_file():
             raise InputError(f"{path}: no such file")
-        return OnnxFace(path, device=device)
+        # OpenVINO's reader crashes on some damaged files; onnxruntime's does not.
+        return OnnxFace(path, device=device, backend="onnxruntime")
     names = [name for name in REGISTRY if not name.startswith("yunet")]
     raise InputError(
         f"no describer {choice!r}; there are {', '.join(names)}, a path to an .onnx file, "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from castlist.machines import RETRIES, cluster, n_workers
+from castlist.parallel import set_threads
 from castlist.progress import Progress, silent
 from castlist.scanning.catalogue import Entry, Outcome, failure, scan_entry
 from castlist.scanning.networks import Networks
@@ -88,7 +89,8 @@ def _scanned(
 
 
 def _scan_entry(entry: Entry, settings: ScanSettings, replace: bool) -> Outcome:
-    """Do one video in a worker."""
+    """Do one video in a worker, which has one core."""
+    set_threads(1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LicenceWarning)
         outcome = scan_entry(entry, settings, _NETWORKS, replace=replace, patience=_PATIENCE)

@@ -20,7 +20,7 @@ from typing import Any
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
-from castlist.parallel import n_threads
+from castlist.parallel import n_threads, set_threads
 from castlist.progress import Progress
 
 #: Raised when what a piece of work gives changes, so that older files are not taken for it.
@@ -123,6 +123,7 @@ def _begin() -> None:
     import torch
 
     torch.set_num_threads(1)
+    set_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

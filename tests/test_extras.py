@@ -12,22 +12,22 @@ from castlist.extras import require
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
 
-#: Runs what follows as if PyTorch and Matplotlib were not installed.
+#: Runs what follows as if some packages were not installed.
 WITHOUT = """
 import sys
 
 class Gone:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "matplotlib"):
+        if name.partition(".")[0] in GONE:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Gone())
 """
 
 
-def without(*words, code=0):
-    """Run the program."""
-    program = f"{WITHOUT}\nfrom castlist.cli import main\nmain()"
+def without(*words, code=0, gone=("torch", "sklearn", "numba", "matplotlib")):
+    """Run the program without some packages."""
+    program = f"GONE = {gone}{WITHOUT}\nfrom castlist.cli import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, words)],
         capture_output=True, text=True, stdin=subprocess.DEVNULL,
@@ -58,7 +58,6 @@ def test_grouping_and_correcting_need_no_extra(home, tmp_path):
     tracks, cast = home / "film.parquet", home / "film.cast"
     done = without("cluster", tracks, "--model", home / "model.safetensors")
     assert "20 tracks, 4 characters" in done.stdout
-    assert "NMI" in without("evaluate", tracks, "--model", home / "model.safetensors").stdout
     assert "3 characters" in without("merge", cast, "1", "3").stdout
     without("undo", cast)
     without("recluster", cast, "--yes")
@@ -83,18 +82,20 @@ def test_grouping_and_correcting_need_no_extra(home, tmp_path):
         ("study plan.toml -o study", "a study needs Matplotlib"),
         ("evaluate film.parquet -m model.safetensors --figure x.png", "a figure needs Matplotlib"),
         ("stats film.parquet --figure x.png", "a figure needs Matplotlib"),
+        ("evaluate film.parquet -m model.safetensors", "scoring needs scikit-learn"),
     ],
 )
 def test_what_needs_an_extra_says_which(home, monkeypatch, words, says):
     monkeypatch.chdir(home)
-    said = without(*words.split(), code=2).stderr
+    gone = ("sklearn",) if "scikit-learn" in says else ("torch", "matplotlib")
+    said = without(*words.split(), code=2, gone=gone).stderr
     assert says in said
     extra = "study" if "Matplotlib" in says else "train"
     assert f"which is not installed; pip install 'castlist[{extra}]'\n" in said
 
 
 def test_the_library_says_it_too():
-    program = f"""{WITHOUT}
+    program = f"""GONE = ("torch",){WITHOUT}
 import castlist
 from castlist.video.vggface2 import VggFace2Describer
 

@@ -12,12 +12,16 @@ _EXTRAS = {
     "torch": ("PyTorch", "train"),
     "matplotlib": ("Matplotlib", "study"),
     "numba": ("Numba", "large"),
+    "sklearn": ("scikit-learn", "train"),
 }
 
 
 def installed(module: str) -> bool:
     """Return whether a package is installed."""
-    return find_spec(module) is not None
+    try:
+        return find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def require(module: str, what: str) -> None:
@@ -26,7 +30,7 @@ def require(module: str, what: str) -> None:
     Parameters
     ----------
     module : str
-        ``torch``, ``matplotlib`` or ``numba``.
+        ``torch``, ``matplotlib``, ``numba`` or ``sklearn``.
     what : str
         What needs it, such as "training".
     """

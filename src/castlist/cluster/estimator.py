@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import Embeds
 from castlist.errors import InputError
+from castlist.extras import require
+
+require("sklearn", "BallClustering")
+from sklearn.base import BaseEstimator, ClusterMixin  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
 
 class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
-from sklearn.decomposition import PCA
 
 from castlist.cluster.kmeans import lloyd_from, means_of, split_in_rounds
 from castlist.errors import InputError
+from castlist.extras import require
+
+require("sklearn", "G-means")
+from sklearn.decomposition import PCA  # noqa: E402
 
 #: A²* beyond which points are not Gaussian, at significance 0.0001 (Hamerly and Elkan, sec. 3.1).
 CRITICAL = 1.8692

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from castlist.cluster.linkage import check_points
 from castlist.cluster.links import by_first_appearance
 from castlist.errors import InputError
+from castlist.extras import require
+
+require("sklearn", "K-means")
+from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 
 #: The points of a cluster, and the one centre or the two that describe them better.
 Split = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import metrics as sk
 
 from castlist.errors import InputError
+from castlist.extras import require
+
+require("sklearn", "scoring")
+from sklearn import metrics as sk  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,25 @@ to see which values occur. It needs NNCF (``pip install nncf``), which castlist 
 
 Most of the work is in pointwise convolutions, and they lose little. The depthwise ones lose much
 and take little time, so they stay as they are, with the first one (docs/describer.md).
+
+``--compare`` makes nothing. It describes other faces with both files, in turn, and prints how
+similar the features are and how long each takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
-import nncf
 import numpy as np
-import onnx
+
+from castlist.parallel import set_threads
+from castlist.video.inference import Input, open_network
 
 SAMPLES = 300
+COMPARED = 1600
+ROUNDS = 5
 
 
 def main() -> None:
@@ -25,13 +32,23 @@ def main() -> None:
     parser.add_argument("network", type=Path)
     parser.add_argument("faces", type=Path, help="folder with crops.npy")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--compare", action="store_true")
     given = parser.parse_args()
     crops = np.load(given.faces / "crops.npy", mmap_mode="r")
-    rng = np.random.default_rng(0)
-    chosen = np.sort(rng.choice(len(crops), SAMPLES, replace=False))
-    rgb = crops[chosen][..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
+    chosen = np.random.default_rng(0).permutation(len(crops))
+    if given.compare:
+        compare(given.network, given.out, crops[np.sort(chosen[SAMPLES:][:COMPARED])])
+    else:
+        quantize(given.network, given.out, crops[np.sort(chosen[:SAMPLES])])
 
-    model = onnx.load(given.network)
+
+def quantize(network: Path, out: Path, crops: np.ndarray) -> None:
+    """Write the network with its pointwise convolutions in 8 bits."""
+    import nncf
+    import onnx
+
+    rgb = crops[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
+    model = onnx.load(network)
     for k, node in enumerate(model.graph.node):
         node.name = f"{node.op_type}_{k}"
     shape = {one.name: list(one.dims) for one in model.graph.initializer}
@@ -50,7 +67,29 @@ def main() -> None:
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
     del small.graph.value_info[:]
     onnx.checker.check_model(small)
-    onnx.save(small, given.out)
+    onnx.save(small, out)
+
+
+def compare(network: Path, out: Path, crops: np.ndarray) -> None:
+    """Print the similarity of two networks' features, and the processor time of each per face."""
+    set_threads(1)
+    opened = [open_network(path, Input(rgb=True)) for path in (network, out)]
+    batches = [np.ascontiguousarray(crops[i : i + 8]) for i in range(0, len(crops), 8)]
+    features = []
+    for one in opened:
+        rows = np.concatenate([one(batch)[0] for batch in batches])
+        features.append(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    cosine = (features[0] * features[1]).sum(1)
+    print(f"cosine over {len(crops)} faces: mean {cosine.mean():.4f}, least {cosine.min():.4f}")
+    best = [np.inf, np.inf]
+    for _ in range(ROUNDS):
+        for k, one in enumerate(opened):
+            start = time.process_time()
+            for batch in batches[:40]:
+                one(batch)
+            best[k] = min(best[k], (time.process_time() - start) / 320)
+    times = ", ".join(f"{1000 * value:.1f}" for value in best)
+    print(f"processor time per face, best of {ROUNDS} in turn: {times} ms")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from castlist import BallModel, CastlistError, save_model, write_tracks
 from castlist.extras import require
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
+from tests.programs import run_program
 
 #: Runs what follows as if some packages were not installed.
 WITHOUT = """
@@ -28,13 +29,7 @@ sys.meta_path.insert(0, Gone())
 def without(*words, code=0, gone=("torch", "sklearn", "numba", "matplotlib")):
     """Run the program without some packages."""
     program = f"GONE = {gone}{WITHOUT}\nfrom castlist.cli import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+    return run_program("-c", program, *words, code=code)
 
 
 @pytest.fixture(scope="module")

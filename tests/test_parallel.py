@@ -66,6 +66,24 @@ def test_libraries_have_one_thread_each_meanwhile_and_their_own_number_after():
         cv2.setNumThreads(before)
 
 
+def test_uses_may_overlap_and_the_last_one_restores():
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(2)
+    first, second = one_pool(), one_pool()
+    try:
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # the second one still works
+        assert cv2.getNumThreads() == 1
+        second.__exit__(None, None, None)
+        assert cv2.getNumThreads() == 2
+        with one_pool():
+            pass
+        assert cv2.getNumThreads() == 2
+    finally:
+        cv2.setNumThreads(before)
+
+
 def test_leaving_early_leaves_the_rest_undone():
     done = []
     for job, _ in in_threads(range(1000), done.append):

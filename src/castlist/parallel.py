@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -28,6 +28,9 @@ P = ParamSpec("P")
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds per period, or "max"
 _asked: int | None = None
+_limits = threading.Lock()
+_users = 0  # of one_pool, at this moment
+_restore = ExitStack()  # what the last of them undoes
 
 
 def set_threads(number: int | None) -> None:
@@ -74,17 +77,31 @@ def interruptible(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 @contextmanager
 def one_pool() -> Iterator[None]:
-    """Keep BLAS and OpenCV to one thread each: castlist's own threads call them."""
-    cv2 = sys.modules.get("cv2")
-    before = cv2.getNumThreads() if cv2 is not None else 1
-    if cv2 is not None:
-        cv2.setNumThreads(1)
+    """Keep BLAS and OpenCV to one thread each: castlist's own threads call them.
+
+    Uses may be nested, and overlap in several threads. The first one sets the numbers of threads,
+    and the last one restores them.
+    """
+    global _users
+    with _limits:
+        if not _users:
+            _set_one_thread()
+        _users += 1
     try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
+        yield
     finally:
-        if cv2 is not None:
-            cv2.setNumThreads(before)
+        with _limits:
+            _users -= 1
+            if not _users:
+                _restore.close()
+
+
+def _set_one_thread() -> None:
+    cv2 = sys.modules.get("cv2")
+    if cv2 is not None:
+        _restore.callback(cv2.setNumThreads, cv2.getNumThreads())
+        cv2.setNumThreads(1)
+    _restore.enter_context(threadpool_limits(1, user_api="blas"))
 
 
 def in_threads(jobs: Iterable[J], work: Callable[[J], R]) -> Generator[tuple[J, R]]:

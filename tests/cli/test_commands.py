@@ -2,26 +2,19 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from castlist import MadeWorld, TrackSet, load_model, made_tracks, write_tracks
+from tests.programs import run_program
 
 WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
 
 
 def castlist(*words, code=0):
     """Run the real program."""
-    done = subprocess.run(
-        [sys.executable, "-m", "castlist", *map(str, words)],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+    return run_program("-m", "castlist", *words, code=code)
 
 
 @pytest.fixture(scope="module")

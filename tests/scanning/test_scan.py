@@ -20,6 +20,7 @@ from castlist import BallModel, CastlistError, InputError, read_tracks, save_mod
 from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
+from castlist.parallel import set_threads
 from castlist.scanning.scan import PARTS, scan
 from castlist.scanning.settings import ScanSettings
 from castlist.video.frames import open_video
@@ -113,6 +114,16 @@ def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path
     slow = scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     assert (folder / TRACKS).stat().st_mtime_ns != tracks
     assert slow.run["counts"]["pictures"] < scanned.run["counts"]["pictures"]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_any_number_of_threads_gives_the_same_folder(sample, scanned, tmp_path, threads):
+    set_threads(threads)
+    try:
+        other = scan(sample[0], tmp_path / "other.cast")
+    finally:
+        set_threads(None)
+    assert files(other.folder) == files(scanned.folder)
 
 
 def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):

@@ -10,6 +10,7 @@ from castlist import CastlistError, InputError
 from castlist.video.detect import YuNet
 from castlist.video.inference import BACKEND, BACKENDS, Input, open_network
 from castlist.video.weights import fetch
+from tests.programs import run_program
 from tests.video.test_describe import FACES, write_model
 
 
@@ -39,6 +40,19 @@ def test_pictures_become_what_the_network_takes(tmp_path, backend):
         assert network.shape == [None, 3, 112, 112]
         (found,) = network(np.stack(FACES))
         np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_threads_may_open_networks_at_once(tmp_path):
+    path = write_model(tmp_path / "mean.onnx", "n")
+    # In a process of its own: OpenVINO is imported once.
+    code = f"""
+from concurrent.futures import ThreadPoolExecutor
+from castlist.video.inference import Input, open_network
+with ThreadPoolExecutor(8) as pool:
+    opened = list(pool.map(lambda _: open_network({str(path)!r}, Input()), range(16)))
+assert len(opened) == 16
+"""
+    run_program("-c", code)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -35,6 +35,7 @@ BACKENDS = ("openvino", "onnxruntime")
 #: Environment variable that chooses a backend for the processor.
 BACKEND = "CASTLIST_BACKEND"
 _MOST_SHAPES = 8  # of batches that a network is kept compiled for
+_importing = threading.Lock()
 
 Pictures = NDArray[np.uint8]  # pictures × height × width × BGR
 
@@ -132,8 +133,7 @@ class _OpenVino:
         # Instructions for matrices (AMX) fail on virtual machines that do not allow what their
         # processor says it has.
         os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI")
-        with _untold():
-            import openvino
+        openvino = _import_openvino()
         from openvino.frontend import FrontEndManager
         from openvino.preprocess import ColorFormat, PrePostProcessor
 
@@ -232,22 +232,22 @@ class _OnnxRuntime:
             return [np.asarray(one, np.float32) for one in found]
 
 
-@contextmanager
-def _untold() -> Iterator[None]:
-    """Keep OpenVINO from telling its makers that it is imported: nothing leaves the machine.
+def _import_openvino() -> Any:
+    """Import OpenVINO without telling its makers of it: nothing leaves the machine.
 
     Its package for that is taken for not installed meanwhile.
     """
     name = "openvino_telemetry"
-    before = sys.modules.get(name)
-    sys.modules[name] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        if before is None:
+    with _importing:  # threads that open networks at once
+        before = sys.modules.get(name)
+        sys.modules[name] = None  # type: ignore[assignment]
+        try:
+            import openvino
+        finally:
             del sys.modules[name]
-        else:
-            sys.modules[name] = before
+            if before is not None:
+                sys.modules[name] = before
+    return openvino
 
 
 def _compiled_folder() -> Path | None:

@@ -39,7 +39,9 @@ _TRACKS_A_JOB = 32
 _PICTURE_SIDE = 72
 _CANVAS = 256  # pixels: a photograph, shrunk
 _SAME_FACE = 0.3  # overlap (IoU) of a detected face with the one that is there
+_PHOTOS_OF_LOOKS = 3
 Photos = list[Path]
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -64,25 +66,56 @@ def choose_players(
     named: Mapping[str, Photos],
     background: Mapping[str, Photos],
     rng: np.random.Generator,
+    looks: Mapping[str, Vector] | None = None,
 ) -> dict[str, str]:
     """Give every character somebody to play it; nobody plays two.
 
     Who plays is drawn; of those drawn, the one with most photographs gets the character with most
-    tracks, so that a large part is not one photograph over and over.
+    tracks, so that a large part is not one photograph over and over. With ``looks``, a unit vector
+    per person, one person is drawn and those who look most like them play.
     """
     identities, counts = np.unique(tracks.identity, return_counts=True)
     unnamed = np.isin(identities, tracks.identity[tracks.background])
     players: dict[str, str] = {}
+    model = looks[sorted(looks)[rng.integers(len(looks))]] if looks else None
     for people, part in ((named, ~unnamed), (background, unnamed)):
         roles = identities[part][np.argsort(-counts[part], kind="stable")]
         taken = {key(person) for person in players.values()}
         able = sorted(person for person in people if key(person) not in taken)
         if len(able) < len(roles):
             raise InputError(f"{len(roles)} characters to play and {len(able)} people to play them")
-        drawn = [able[i] for i in rng.permutation(len(able))[: len(roles)]]
+        order = rng.permutation(len(able))
+        if looks and model is not None:
+            order = np.argsort([-float(looks[person] @ model) for person in able], kind="stable")
+        drawn = [able[i] for i in order[: len(roles)]]
         drawn.sort(key=lambda person: -len(people[person]))
         players |= dict(zip(roles.tolist(), drawn, strict=True))
     return players
+
+
+def looks_of(people: Mapping[str, Photos], progress: Progress = silent) -> dict[str, Vector]:
+    """Describe what people look like: the mean feature of their first photographs."""
+    own = threading.local()
+
+    def work(person: str) -> Vector | None:
+        if not hasattr(own, "describer"):
+            own.detector, own.describer = open_detector(), open_describer()
+        crops = []
+        for path in people[person][:_PHOTOS_OF_LOOKS]:
+            image, faces = face_in(path, own.detector)
+            if len(faces):
+                crops.append(own.describer.crop(image, faces.box[0], faces.landmarks[0]))
+        if not crops:
+            return None
+        mean = own.describer.describe(crops).mean(0)
+        return np.asarray(mean / np.linalg.norm(mean), np.float32)
+
+    found = {}
+    for done, (person, look) in enumerate(in_threads(sorted(people), work), start=1):
+        progress("describing people", done, len(people))
+        if look is not None:
+            found[person] = look
+    return found
 
 
 def recast(
@@ -234,9 +267,12 @@ def key(person: str) -> str:
 
 def recast_folder(
     authors: Path, out: Path, named: Mapping[str, Photos], background: Mapping[str, Photos],
-    *, videos: str = "*", seed: int = 0, progress: Progress = silent,
+    *, videos: str = "*", seed: int = 0, alike: bool = False, progress: Progress = silent,
 ) -> None:  # fmt: skip
-    """Recast the episodes of a folder and write what was made, unless it is there already."""
+    """Recast the episodes of a folder and write what was made, unless it is there already.
+
+    With ``alike``, people who look like one another play.
+    """
     if (out / "cast.json").is_file():
         if json.loads((out / "cast.json").read_text())["seed"] != seed:
             raise InputError(f"{out} was recast with another seed; give another folder")
@@ -247,7 +283,14 @@ def recast_folder(
     if not len(tracks):
         raise InputError(f"{authors}: no episode is called {videos}")
     rng = np.random.default_rng(seed)
-    players = choose_players(tracks, named, background, rng)
+    looks = None
+    if alike:
+        looks = looks_of({**background, **named}, progress)
+        named, background = (
+            {who: photos for who, photos in people.items() if who in looks}
+            for people in (named, background)
+        )
+    players = choose_players(tracks, named, background, rng, looks)
     extras = set(tracks.identity[tracks.background].tolist())
     photos = {
         character: (background if character in extras else named)[person]
@@ -276,6 +319,7 @@ def main() -> None:
     parser.add_argument("--named-people", type=Path, help="only these, one a line")
     parser.add_argument("--background-people", type=Path, help="only these, one a line")
     parser.add_argument("--videos", default="*", help="which episodes, such as 'bbt_*'")
+    parser.add_argument("--alike", action="store_true", help="with people who look alike")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     folders = ((given.named, given.named_people), (given.background, given.background_people))
@@ -285,7 +329,7 @@ def main() -> None:
     with progress_bar() as report:
         recast_folder(
             given.authors, given.out, named, background,
-            videos=given.videos, seed=given.seed, progress=report,
+            videos=given.videos, seed=given.seed, alike=given.alike, progress=report,
         )  # fmt: skip
 
 

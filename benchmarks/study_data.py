@@ -2,8 +2,8 @@
 
 SHARED holds ``authors`` and ``faces``. WORK gets the photographs and, described by SFace: LFW's
 training and validation people, YouTube Faces, the 12 recast episodes, and for validation the BBT
-episodes recast with other people. ``--for review`` makes only the recast episodes, and more of them
-for validation: BUFFY's too, and BBT's once more. What is there already is not made again.
+episodes recast with other people, once more with people who look alike, and BUFFY's. ``--for
+review`` makes only recast episodes, and BBT's once more. What is there already is not made again.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from castlist.cli.common import read_names
 LOOKS = {"train": ("--degraded", "3"), "val": ("--television", "4")}
 NAMED_IN_TEST = 37
 SEED, VALIDATION_SEED = 1, 2
-# More of validation, for the questions of a review: BBT's episodes once more, and those of BUFFY
-# each with a cast of its own; all of them together, and the sixth, have more roles than there are
-# people for validation.
-REVIEW = {"bbt": ("bbt_*", 3)} | {
-    f"buffy_s05e0{k}": (f"buffy_s05e0{k}", 10 + k) for k in range(1, 6)
-}
+# More of validation. BUFFY's have a cast each: all of them together, and the sixth, have more
+# roles than there are people for validation. Look-alikes play BBT's once more.
+BUFFY = {f"buffy_s05e0{k}": (f"buffy_s05e0{k}", 10 + k) for k in range(1, 6)}
+REVIEW = {"bbt": ("bbt_*", 3)} | BUFFY
+ALIKE = "recast_alike"
 
 
 def unpack(faces: Path, work: Path, *names: str) -> None:
@@ -74,6 +73,7 @@ def recast_part(shared: Path, work: Path, part: str) -> None:
     parts = {
         "recast_val": ("bbt_*", VALIDATION_SEED),
         "recast": ("*", SEED),
+        ALIKE: ("bbt_*", 4),
         **{f"review_val/{name}": what for name, what in REVIEW.items()},
     }
     test = part == "recast"
@@ -88,7 +88,7 @@ def recast_part(shared: Path, work: Path, part: str) -> None:
     with progress_bar() as report:
         recast_folder(
             shared / "authors", work / part, named, unnamed,
-            videos=videos, seed=seed, progress=report,
+            videos=videos, seed=seed, alike=part == ALIKE, progress=report,
         )  # fmt: skip
 
 
@@ -116,10 +116,12 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     recast_part(shared, work, "recast_val")
     recast_part(shared, work, "recast")
+    for name in BUFFY:
+        recast_part(shared, work, f"review_val/{name}")
     if given.purpose == "review":
-        for name in REVIEW:
-            recast_part(shared, work, f"review_val/{name}")
+        recast_part(shared, work, "review_val/bbt")
         return
+    recast_part(shared, work, ALIKE)
     describe_lfw(shared / "faces", work)
     describe_ytf(shared / "faces", work)
     # Another base CNN, for the ablation; its weights are for research only, and castlist says so.

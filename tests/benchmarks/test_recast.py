@@ -41,6 +41,27 @@ def test_everybody_gets_somebody_and_nobody_plays_two():
         assert extras == sorted(extras, reverse=True)
 
 
+def test_look_alikes_are_those_nearest_to_one_person():
+    rng = np.random.default_rng(0)
+    named, background = people("Star_", 8), people("Extra_", 30)
+    looks = {who: one / np.linalg.norm(one) for who in [*named, *background]
+             if len(one := rng.normal(size=16))}  # fmt: skip
+    tracks = tracks_of({"buffy": 9, "dawn": 3, "unknown_1": 2, "unknown_2": 5})
+
+    def likeness(players):
+        chosen = np.array([looks[who] for who in players.values()])
+        return (chosen @ chosen.T)[np.triu_indices(4, 1)].mean()
+
+    drawn, alike = (
+        np.mean([
+            likeness(recast.choose_players(tracks, named, background, np.random.default_rng(s), of))
+            for s in range(20)
+        ])
+        for of in (None, looks)
+    )  # fmt: skip
+    assert alike > drawn + 0.1
+
+
 def test_too_few_people():
     with pytest.raises(InputError, match="2 characters to play and 1 people"):
         recast.choose_players(

@@ -11,7 +11,7 @@ import argparse
 import time
 
 from castlist import evaluate_tracks, made_tracks, split_identities, train
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.study.evaluation import best_of, curve_of
 from castlist.tracks import TrackSet
 

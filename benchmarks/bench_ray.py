@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from castlist import Linkage, complete_linkage
 from castlist.cluster.ray import RayCrew
-from castlist.machines import cluster
+from castlist.ray_cluster import cluster
 
 _WARM = 20_000  # points: enough for pivots, blocks and graphs
 

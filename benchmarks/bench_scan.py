@@ -25,7 +25,7 @@ import numpy as np
 from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 from castlist import TrackSet, WatchSettings, evaluate, read_tracks
-from castlist.video.settings import FAST
+from castlist.video.watch_settings import FAST
 
 SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
@@ -33,7 +33,7 @@ SIZES = ((640, 360), (1280, 720), (1920, 1080))
 def child(path: Path, fast: bool) -> None:
     """Scan a video with clocks on every stage; print what they say."""
     from castlist import ScanSettings, scan
-    from castlist.video import describe, detect, follow, frames, shots, watch
+    from castlist.video import describe, detect, follow, frames, shot_tracking, shots
 
     spent: dict[str, float] = defaultdict(float)
     frames_of: Counter[str] = Counter()
@@ -70,7 +70,7 @@ def child(path: Path, fast: bool) -> None:
     clocked(detect.YuNet, "detect", "detect", lambda *_: 1)
     clocked(detect.YuNet, "closer", "look closer", lambda *_: 1)
     clocked(follow.Follower, "_matches", "follow", lambda *_: 1)
-    clocked(watch.Shot, "keep", "choose faces", lambda *_: 1)
+    clocked(shot_tracking.Shot, "keep", "choose faces", lambda *_: 1)
     clocked(describe.OnnxFace, "describe", "describe", lambda _, crops: len(crops))
     began = time.perf_counter()
     found = scan(path, settings=ScanSettings(watching=FAST if fast else WatchSettings()))

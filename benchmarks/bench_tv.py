@@ -25,9 +25,9 @@ import tv_tables
 from castlist import CastlistError, InputError, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, TRACKS
+from castlist.format import sureness
 from castlist.io.truth import read_missed, read_truth
-from castlist.report.words import sureness
-from castlist.scanning.catalogue import VIDEO_SUFFIXES
+from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
 
 

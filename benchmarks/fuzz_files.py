@@ -27,11 +27,11 @@ from castlist.cast.checks import RUN
 from castlist.cast.episodes import BALLS
 from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
 from castlist.cast.series import join
-from castlist.learn.run import Run
-from castlist.video.looks import Place
-from castlist.video.parts import Parts
+from castlist.learn.run_folder import Run
+from castlist.video.checkpoint import Parts
+from castlist.video.sampling import Place
+from castlist.video.shot_tracking import DescribedTrack, WatchedShot
 from castlist.video.shots import SIGNATURE_LENGTH
-from castlist.video.watch import DescribedTrack, WatchedShot
 
 
 def _video_tracks(seed: int = 0, dim: int = 128, people: int = 3) -> TrackSet:

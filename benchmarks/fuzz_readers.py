@@ -27,16 +27,16 @@ from castlist.cast.checks import RUN
 from castlist.cast.episodes import BALLS
 from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
-from castlist.learn.run import Run
+from castlist.learn.run_folder import Run
+from castlist.pipeline.run_manifest import read_note
 from castlist.report.folder import report_folder
 from castlist.review.views import cast_view, character_view, history_view, questions_view
-from castlist.scanning.notes import read_note
+from castlist.video.checkpoint import Parts
 from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
 from castlist.video.images import face_in
-from castlist.video.looks import Place, sampled
-from castlist.video.parts import Parts
+from castlist.video.sampling import Place, sampled
 from castlist.video.vggface2_net import load_vggface2
 
 

@@ -95,7 +95,7 @@ Who puts castlist and its packages into a product of their own passes them on, a
 
 Nothing here talks to anybody by itself (ray, openvino and onnxruntime would count their use, and
 castlist keeps them from it; fastapi's opentelemetry-api is an interface with nothing behind it):
-`tests/scanning/test_offline.py` runs a scan with the network cut and listens.
+`tests/pipeline/test_offline.py` runs a scan with the network cut and listens.
 """
 
 

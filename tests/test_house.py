@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 #: Each room may import from itself and from those before it (docs/architecture.md).
 ORDER = [
     ("_version", "errors", "progress"),
-    ("extras", "machines", "parallel"),
+    ("extras", "format", "parallel", "ray_cluster"),
     ("features",),
     ("tracks",),
     ("io",),
@@ -26,7 +26,7 @@ ORDER = [
     ("cast",),
     ("report", "export"),
     ("study",),
-    ("scanning",),
+    ("pipeline",),
     ("review",),
     ("cli",),
     ("__main__",),

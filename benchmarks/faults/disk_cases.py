@@ -24,8 +24,8 @@ import castlist.cast.series
 import castlist.cli
 import castlist.cli.app
 import castlist.learn.trainer
+import castlist.pipeline.scan
 import castlist.review.serve
-import castlist.scanning.scan
 import castlist.study.page
 import castlist.study.run
 

@@ -28,7 +28,7 @@ from kill_victims import OUT
 from castlist.cast.corrections import Corrections
 from castlist.errors import CastlistError
 from castlist.review.app import _act
-from castlist.review.described import Action
+from castlist.review.schemas import Action
 from castlist.review.views import cast_view
 
 _WORDS = ("review", OUT, "--no-browser")

@@ -78,7 +78,7 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
 
     def often() -> None:
         """Write down what was watched after every shot, and not every five seconds."""
-        import castlist.scanning.scan as scanning
+        import castlist.pipeline.scan as scanning
 
         scanning._SECONDS_A_PART = 0.0
 
@@ -97,9 +97,9 @@ def _rescan(inputs: Path, clips: Path | None) -> Victim:
     from castlist.cast.corrections import Corrections
     from castlist.cluster.links import by_first_appearance
     from castlist.errors import InputError
-    from castlist.scanning.scan import scan
-    from castlist.scanning.settings import ScanSettings
-    from castlist.video.settings import WatchSettings
+    from castlist.pipeline.scan import scan
+    from castlist.pipeline.scan_settings import ScanSettings
+    from castlist.video.watch_settings import WatchSettings
 
     one = _scan(inputs, clips)
     boxes = inputs / "boxes.txt" if clips is None else None

@@ -22,7 +22,7 @@ from .cluster.xmeans import x_means as x_means
 from .errors import CastlistError as CastlistError
 from .errors import CollapseWarning as CollapseWarning
 from .errors import InputError as InputError
-from .export.settings import ExportSettings as ExportSettings
+from .export.formats import ExportSettings as ExportSettings
 from .export.write import export_cast as export_cast
 from .features import Features as Features
 from .io.parquet import write_tracks as write_tracks
@@ -34,15 +34,15 @@ from .learn.losses.ball import BallLoss as BallLoss
 from .learn.model import BallModel as BallModel
 from .learn.model_file import load_model as load_model
 from .learn.model_file import save_model as save_model
-from .learn.settings import TrainSettings as TrainSettings
 from .learn.shipped import shipped_model as shipped_model
 from .learn.threshold import choose_threshold as choose_threshold
 from .learn.train import TrainResult as TrainResult
 from .learn.train import train as train
+from .learn.train_settings import TrainSettings as TrainSettings
+from .pipeline.scan import Scan as Scan
+from .pipeline.scan import scan as scan
+from .pipeline.scan_settings import ScanSettings as ScanSettings
 from .report.page import write_report as write_report
-from .scanning.scan import Scan as Scan
-from .scanning.scan import scan as scan
-from .scanning.settings import ScanSettings as ScanSettings
 from .score.curves import Curve as Curve
 from .score.curves import curve as curve
 from .score.metrics import Scores as Scores
@@ -58,8 +58,6 @@ from .study.evaluation import Evaluation as Evaluation
 from .study.evaluation import evaluate_tracks as evaluate_tracks
 from .study.figures import draw_curves as draw_curves
 from .study.figures import draw_skew as draw_skew
-from .study.made import MadeWorld as MadeWorld
-from .study.made import made_tracks as made_tracks
 from .study.page import write_study as write_study
 from .study.plan import Plan as Plan
 from .study.plan import read_plan as read_plan
@@ -68,6 +66,8 @@ from .study.results import Results as Results
 from .study.run import run_study as run_study
 from .study.statistics import Statistics as Statistics
 from .study.statistics import statistics as statistics
+from .study.synthetic import MadeWorld as MadeWorld
+from .study.synthetic import made_tracks as made_tracks
 from .tracks import TrackSet as TrackSet
 from .video.images import describe_folder as describe_folder
-from .video.settings import WatchSettings as WatchSettings
+from .video.watch_settings import WatchSettings as WatchSettings

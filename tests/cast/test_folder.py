@@ -9,7 +9,7 @@ from castlist import InputError
 from castlist.cast.checks import RUN
 from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
 from castlist.cast.series import join
-from castlist.scanning.notes import read_note
+from castlist.pipeline.run_manifest import read_note
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist.cast.answers import Answer
-from castlist.cast.doubts import CHOICES, DOUBTS
+from castlist.cast.candidates import CHOICES, DOUBTS
 from castlist.cast.questions import SHOWN, questions
 from castlist.cast.state import State
 from tests.cast.test_evidence import facts

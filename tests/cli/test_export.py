@@ -7,7 +7,7 @@ import json
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.export.settings import To
+from castlist.export.formats import To
 from tests.cast.folders import made_video, write_folder
 from tests.cli.test_commands import castlist
 

@@ -6,7 +6,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
-from castlist.learn.run import LOG, MODEL
+from castlist.learn.run_folder import LOG, MODEL
 from tests.cast.test_series import episode
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video

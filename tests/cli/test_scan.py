@@ -9,7 +9,7 @@ import pytest
 
 from castlist import read_tracks
 from castlist.cli.scan import _print_table
-from castlist.scanning.catalogue import Entry, Outcome
+from castlist.pipeline.catalogue import Entry, Outcome
 from castlist.video.frames import open_video
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video

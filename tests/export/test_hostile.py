@@ -12,7 +12,7 @@ import opentimelineio
 import pytest
 import webvtt
 
-from castlist.export.settings import To
+from castlist.export.formats import To
 from castlist.export.timeline import timelines
 from castlist.export.write import export_cast
 from castlist.report.folder import report_folder

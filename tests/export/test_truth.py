@@ -8,7 +8,7 @@ import pytest
 
 from castlist import Corrections, InputError, read_tracks
 from castlist.cast.cast import load_cast
-from castlist.export.settings import ExportSettings
+from castlist.export.formats import ExportSettings
 from castlist.export.timeline import timelines
 from castlist.export.truth import truth_lines
 from castlist.export.write import export_cast

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from castlist import CastlistError, Corrections, InputError
-from castlist.export.settings import ExportSettings, To
+from castlist.export.formats import ExportSettings, To
 from castlist.export.write import FORMATS, export_cast, export_lines
 from tests.export.casts import made_cast, two_videos
 

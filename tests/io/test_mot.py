@@ -68,6 +68,6 @@ def test_bytes_that_are_no_text(tmp_path):
 
 
 def test_no_more_than_fits_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("castlist.io.given.MOST_FACES", 2)
+    monkeypatch.setattr("castlist.io.box_tracks.MOST_FACES", 2)
     with pytest.raises(InputError, match="more than 2 boxes"):
         read(tmp_path, "".join(f"{k},1,1,1,9,9\n" for k in range(1, 5)))

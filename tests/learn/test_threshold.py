@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet, choose_threshold, cluster_tracks, nmi, train
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 
 
 def people(spread: float, n: int = 12, each: int = 8, seed: int = 0) -> TrackSet:

@@ -24,8 +24,8 @@ from castlist import (
 )
 from castlist.io.lock import LOCK, locked
 from castlist.learn.model_file import read_tensors, write_tensors
-from castlist.learn.run import Run
-from castlist.learn.settings import LOSS_NAMES
+from castlist.learn.run_folder import Run
+from castlist.learn.train_settings import LOSS_NAMES
 
 SETTINGS = TrainSettings(
     hidden=(32,), embedding=16, epochs=12, batch=300, rate=0.02, freeze_b=2, validation=0.2, seed=1
@@ -239,7 +239,7 @@ def test_a_run_killed_at_its_very_end_has_all_of_its_log(made, tmp_path, monkeyp
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("castlist.learn.run.Run._write_log", cut_off)
+        patched.setattr("castlist.learn.run_folder.Run._write_log", cut_off)
         with pytest.raises(KeyboardInterrupt):
             train(made, short, run=tmp_path)
     assert saved == [1, 2]

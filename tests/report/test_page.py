@@ -14,9 +14,9 @@ from castlist import TrackSet
 from castlist.cast.appearances import Appearance
 from castlist.cast.cast import Cast, Character
 from castlist.errors import CastlistError
+from castlist.format import clock, lasting, percent, sureness
 from castlist.io.pictures import Cover
 from castlist.report.page import place, render_report, write_report
-from castlist.report.words import clock, lasting, percent, sureness
 from tests.pages import Page
 
 

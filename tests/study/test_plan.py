@@ -4,7 +4,7 @@ import pytest
 
 from castlist import InputError, made_tracks, read_plan, write_tracks
 from castlist.learn.recipes import RECIPES
-from castlist.learn.settings import LOSS_NAMES, TrainSettings
+from castlist.learn.train_settings import LOSS_NAMES, TrainSettings
 
 START = """
 title = "a study"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.study.methods import METHODS, Method
 from castlist.study.paper import COLUMNS, paper_values
 from castlist.study.paper_tables import tables_of

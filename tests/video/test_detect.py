@@ -13,7 +13,7 @@ from castlist.video.detect import (
     smallest_face,
     wide_width,
 )
-from castlist.video.settings import WatchSettings
+from castlist.video.watch_settings import WatchSettings
 
 BOX = np.array([40, 30, 40, 50], np.float32)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.doubts import CHOICES, DOUBTS, WORTH_ASKING, Doubt, may_be_one, may_be_two
+from castlist.cast.candidates import CHOICES, DOUBTS, WORTH_ASKING, Doubt, may_be_one, may_be_two
 from castlist.cast.evidence import Facts, Groups, between, likely_between, shared_frames
 from castlist.cast.state import State
 

@@ -26,7 +26,7 @@ from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
 from castlist.io.lock import locked
-from castlist.io.places import is_joined
+from castlist.io.output_guard import is_joined
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model, save_model
 from castlist.video.fingerprint import Fingerprint, difference

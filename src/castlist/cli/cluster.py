@@ -20,7 +20,7 @@ from castlist.cli.common import (
 )
 from castlist.errors import counted
 from castlist.io.files import printable, replacing
-from castlist.io.places import check_file
+from castlist.io.output_guard import check_file
 
 if TYPE_CHECKING:
     from castlist.tracks import TrackSet

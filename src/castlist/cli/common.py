@@ -128,7 +128,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def print_cast(cast: Cast) -> None:
     """Print the characters that are on screen longest, and how many there are in all."""
-    from castlist.report.words import lasting
+    from castlist.format import lasting
 
     rows = [
         [

@@ -10,7 +10,7 @@ import typer
 from castlist.cli.common import Device, Threads, progress, read_names
 from castlist.cli.models import licences_shown
 from castlist.errors import counted
-from castlist.io.places import check_file
+from castlist.io.output_guard import check_file
 from castlist.video.weights import DEFAULTS
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import CastFolder
-from castlist.export.settings import By, ExportSettings, To
+from castlist.export.formats import By, ExportSettings, To
 from castlist.io.files import printable
 
 

@@ -9,7 +9,7 @@ import typer
 
 from castlist.cli.common import Boxes, Data, progress, waiting
 from castlist.errors import counted
-from castlist.io.places import check_file
+from castlist.io.output_guard import check_file
 
 
 def finetune(

@@ -24,13 +24,13 @@ from castlist.cli.common import (
 from castlist.cli.models import licences_shown
 from castlist.errors import InputError, counted
 from castlist.io.files import printable
-from castlist.video.settings import FAST, WatchSettings
+from castlist.video.watch_settings import FAST, WatchSettings
 from castlist.video.weights import DEFAULTS
 
 if TYPE_CHECKING:
-    from castlist.scanning.catalogue import Entry, Outcome
-    from castlist.scanning.scan import Scan
-    from castlist.scanning.settings import ScanSettings
+    from castlist.pipeline.catalogue import Entry, Outcome
+    from castlist.pipeline.scan import Scan
+    from castlist.pipeline.scan_settings import ScanSettings
 
 _OTHER_VIDEO = " (-o FOLDER, or --replace)"
 
@@ -119,8 +119,8 @@ def scan(
 
     Example: `castlist scan episode.mp4`
     """
-    from castlist.scanning.catalogue import find_videos, scan_all
-    from castlist.scanning.settings import ScanSettings
+    from castlist.pipeline.catalogue import find_videos, scan_all
+    from castlist.pipeline.scan_settings import ScanSettings
 
     pace = FAST if fast else WatchSettings()
     settings = ScanSettings(
@@ -141,7 +141,7 @@ def scan(
         return
     with licences_shown(), progress() as report:
         if on_ray:
-            from castlist.scanning.ray import scan_on_ray
+            from castlist.pipeline.ray import scan_on_ray
 
             with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
                 outcomes = scan_on_ray(
@@ -166,9 +166,9 @@ def scan(
 
 
 def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -> None:
-    from castlist.scanning.catalogue import summary
-    from castlist.scanning.scan import OtherVideo
-    from castlist.scanning.scan import scan as scan_video
+    from castlist.pipeline.catalogue import summary
+    from castlist.pipeline.scan import OtherVideo
+    from castlist.pipeline.scan import scan as scan_video
 
     try:
         with licences_shown(), progress() as report:
@@ -184,7 +184,7 @@ def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -
 
 
 def _print_table(done: list[Outcome]) -> None:
-    from castlist.report.words import lasting
+    from castlist.format import lasting
 
     rows = [
         [

@@ -20,7 +20,7 @@ from castlist.cli.common import (
 )
 from castlist.errors import CollapseWarning
 from castlist.learn.recipes import DEFAULT_RECIPE, RECIPES, recipe_settings
-from castlist.learn.settings import LOSS_NAMES
+from castlist.learn.train_settings import LOSS_NAMES
 
 
 def train(
@@ -134,7 +134,7 @@ def train(
     Example: `castlist train movies/ --exclude test_people.txt -o run`
     """
     from castlist.io.read import read_tracks
-    from castlist.learn.run import MODEL
+    from castlist.learn.run_folder import MODEL
     from castlist.learn.train import train as learn
 
     changes = {

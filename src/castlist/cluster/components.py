@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from castlist.cluster.chain import merge_graph
-from castlist.cluster.crew import Crew
+from castlist.cluster.executor import Crew
 from castlist.cluster.graph import Edges
 from castlist.cluster.merges import Merges, concatenate
 from castlist.parallel import interruptible

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from castlist.cluster.crew import Crew
+from castlist.cluster.executor import Crew
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
 from castlist.cluster.merges import Merges, concatenate, labels_after, number_merges
 from castlist.errors import InputError, NumberError

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from castlist.cluster.linkage import Linkage, complete_linkage
-from castlist.machines import RETRIES, cluster, in_order, n_workers
 from castlist.progress import Progress, silent
+from castlist.ray_cluster import RETRIES, cluster, in_order, n_workers
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -31,7 +31,7 @@ class RayCrew:
     Parameters
     ----------
     ray : module
-        As :func:`castlist.machines.cluster` gives it.
+        As :func:`castlist.ray_cluster.cluster` gives it.
     batch : int
         Jobs a task.
     """
@@ -80,7 +80,7 @@ def ray_linkage(
     threshold : float
         τ: the largest squared distance inside a cluster.
     address : str, optional
-        The cluster, as :func:`castlist.machines.cluster` takes it.
+        The cluster, as :func:`castlist.ray_cluster.cluster` takes it.
     must_link, cannot_link : array-like of shape (m, 2), optional
         Pairs of row numbers.
     progress : callable

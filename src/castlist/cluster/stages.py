@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 from castlist.cluster.chain import merge_graph
 from castlist.cluster.clusters import Clusters
 from castlist.cluster.components import merge_components, unite
-from castlist.cluster.crew import Crew, Threads
+from castlist.cluster.executor import Crew, Threads
 from castlist.cluster.graph import Cloud, Edges, Pairs
 from castlist.cluster.jobs import find_edges, find_pairs, measure_pairs, merge_small
 from castlist.cluster.merges import NO_MERGES, Merges, concatenate

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from castlist.export.settings import By
+from castlist.export.formats import By
 from castlist.export.timeline import Timeline
 
 

@@ -12,16 +12,16 @@ from castlist.errors import InputError
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
 from castlist.export.edl import edl_lines
+from castlist.export.formats import By, ExportSettings, To
 from castlist.export.json import json_lines
 from castlist.export.mot import mot_lines
 from castlist.export.otio import otio_lines
 from castlist.export.rttm import rttm_lines
-from castlist.export.settings import By, ExportSettings, To
 from castlist.export.timeline import Timeline, timelines
 from castlist.export.truth import truth_lines
 from castlist.export.vtt import vtt_lines
 from castlist.io.files import printable, replacing
-from castlist.io.places import check_file
+from castlist.io.output_guard import check_file
 
 _LONGEST = 200  # bytes of a file's name, without its ending: disks take 255
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from castlist.errors import InputError
 from castlist.features import Features
 from castlist.io.mat import read_structs
-from castlist.io.sources import Source
 from castlist.io.untrusted import load_array, read_small
+from castlist.io.videos import Source
 from castlist.tracks import BACKGROUND_PREFIX, TrackSet
 
 _EPISODE = re.compile(r"(?P<series>.+)_s\d+e\d+$")

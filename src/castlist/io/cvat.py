@@ -8,7 +8,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from castlist.errors import InputError
-from castlist.io.given import BoxColumns, GivenTracks
+from castlist.io.box_tracks import BoxColumns, GivenTracks
 
 
 def read_cvat(path: str | Path) -> GivenTracks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from castlist.errors import InputError
-from castlist.io.given import BoxColumns, GivenTracks
+from castlist.io.box_tracks import BoxColumns, GivenTracks
 
 _LONGEST_GAP = 1.0  # seconds: the format does not say when a face is gone
 _LONGEST_LINE = 10_000

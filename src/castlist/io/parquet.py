@@ -17,8 +17,8 @@ from castlist.errors import InputError, first_line
 from castlist.features import Features
 from castlist.io.bounds import is_wide, require_features, require_size, require_text
 from castlist.io.files import printable, replacing
-from castlist.io.sources import Source
 from castlist.io.untrusted import parse_json
+from castlist.io.videos import Source
 from castlist.tracks import TrackSet
 
 SUFFIX = ".parquet"

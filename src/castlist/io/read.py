@@ -7,11 +7,11 @@ from pathlib import Path
 
 from castlist.errors import InputError
 from castlist.io.authors import is_authors_folder, open_authors
+from castlist.io.box_tracks import GivenTracks
 from castlist.io.cvat import read_cvat
-from castlist.io.given import GivenTracks
 from castlist.io.mot import read_mot
 from castlist.io.parquet import SUFFIX, open_parquet
-from castlist.io.sources import Source, assemble
+from castlist.io.videos import Source, assemble
 from castlist.tracks import TrackSet
 
 

@@ -13,7 +13,7 @@ from castlist.cluster.tracks import by_content, embed_tracks
 from castlist.errors import InputError
 from castlist.extras import require
 from castlist.learn.model import BallModel
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 

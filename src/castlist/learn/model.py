@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from castlist.errors import InputError
 from castlist.learn.neighbours import average_neighbours, unit
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.parallel import in_threads
 
 

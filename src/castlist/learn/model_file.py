@@ -20,7 +20,7 @@ from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
-from castlist.learn.settings import MOST_ROUNDS
+from castlist.learn.train_settings import MOST_ROUNDS
 
 FORMAT = 3
 _METADATA = "castlist"

@@ -13,13 +13,13 @@ import numpy as np
 from castlist.errors import CollapseWarning, InputError
 from castlist.extras import require
 from castlist.io.lock import locked
-from castlist.io.places import check_for_run
+from castlist.io.output_guard import check_for_run
 from castlist.learn.batches import split_identities
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import Tensors
-from castlist.learn.run import Run
-from castlist.learn.settings import TrainSettings
+from castlist.learn.run_folder import Run
 from castlist.learn.threshold import choose_threshold
+from castlist.learn.train_settings import TrainSettings
 from castlist.learn.validation import better_apart
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet

@@ -19,7 +19,7 @@ from castlist.learn.losses.registry import make_loss
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import Tensors
 from castlist.learn.network import BallNetwork
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.learn.validation import Truth
 from castlist.tracks import TrackSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from castlist.errors import counted
-from castlist.report.words import clock
+from castlist.format import clock
 
 _NAMED = 3  # pairs
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
 from castlist.cast.covers import shown_tracks
+from castlist.format import clock, lasting, percent, sureness
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover
-from castlist.report.parts import picture_uri, style, text_of
-from castlist.report.words import clock, lasting, percent, sureness
+from castlist.report.html import picture_uri, style, text_of
 
 #: Faces of a character, and of a background character, of whom there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2

@@ -23,10 +23,13 @@ from castlist.cast.recluster import accept
 from castlist.cast.shared_frames import SharedFrame
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
+from castlist.report.html import style, text_of
 from castlist.report.page import title_of
-from castlist.report.parts import style, text_of
 from castlist.review import views
-from castlist.review.described import (
+from castlist.review.files import Served, Told
+from castlist.review.guard import HEADERS, Guard
+from castlist.review.recluster_job import Reclustering
+from castlist.review.schemas import (
     ANY,
     CHANGES,
     NAMED,
@@ -38,9 +41,6 @@ from castlist.review.described import (
     Style,
     answers_of,
 )  # fmt: skip
-from castlist.review.files import Served, Told
-from castlist.review.guard import HEADERS, Guard
-from castlist.review.jobs import Reclustering
 
 #: The page's scripts, and the package that each of them lies in.
 _SCRIPTS = {

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
-from castlist.scanning.catalogue import VIDEO_SUFFIXES
+from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.video.frames import open_video
 
 

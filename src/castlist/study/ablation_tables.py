@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.study.findings import best_finding, seconds_finding
 from castlist.study.paper import paper_values
 from castlist.study.plan import Plan, Variant

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castlist.learn.recipes import RECIPES
-from castlist.learn.settings import LOSS_NAMES, TrainSettings
+from castlist.learn.train_settings import LOSS_NAMES, TrainSettings
 
 
 @dataclass(frozen=True)

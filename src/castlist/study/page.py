@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 
 from castlist.io.files import replacing
 from castlist.io.lock import locked
-from castlist.report.parts import picture_uri, style, text_of
+from castlist.report.html import picture_uri, style, text_of
 from castlist.score.curves import Curve
 from castlist.study.figures import draw_curves, draw_skew_of
 from castlist.study.methods import Method

@@ -9,7 +9,7 @@ from typing import Any
 
 from castlist.errors import InputError
 from castlist.learn.finetune import FinetuneSettings
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.study.methods import METHODS, Method
 
 #: A study of minutes: to see that everything works, not to believe its figures.

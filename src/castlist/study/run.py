@@ -15,8 +15,8 @@ from castlist.errors import InputError
 from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.io.lock import locked
-from castlist.io.places import check_for_run
-from castlist.learn.settings import TrainSettings
+from castlist.io.output_guard import check_for_run
+from castlist.learn.train_settings import TrainSettings
 from castlist.progress import Progress, silent
 from castlist.score.curves import Curve
 from castlist.study.jobs import columns_of, finetune_job, test_job, time_losses, train_job

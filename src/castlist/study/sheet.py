@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 from castlist.study.methods import Method
 from castlist.study.paper import COLUMNS, paper_values
 from castlist.study.plan import Plan, Test

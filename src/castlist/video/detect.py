@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from castlist.video.frames import Image, shrunk
 from castlist.video.inference import Input, open_network
-from castlist.video.settings import WatchSettings
+from castlist.video.watch_settings import WatchSettings
 from castlist.video.weights import DEFAULTS, fetch
 
 #: Every picture is looked at in this width: most faces are large enough, and it is fast.

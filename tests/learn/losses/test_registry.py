@@ -10,7 +10,7 @@ from castlist import TrainSettings
 from castlist.learn.losses.ball import BallLoss
 from castlist.learn.losses.base import Loss
 from castlist.learn.losses.registry import LOSSES, make_loss
-from castlist.learn.settings import LOSS_NAMES
+from castlist.learn.train_settings import LOSS_NAMES
 
 B = torch.tensor(0.2, dtype=torch.float64, requires_grad=True)
 

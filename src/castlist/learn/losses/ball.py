@@ -8,7 +8,7 @@ from torch import Tensor
 from castlist.errors import InputError
 from castlist.learn.losses.base import Loss, Terms
 from castlist.learn.losses.centres import centroids, squared_distance
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 
 
 class BallLoss(Loss):

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from castlist.learn.losses.base import Loss, Terms
 from castlist.learn.losses.centres import centroids
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 
 
 class PrototypicalLoss(Loss):

@@ -11,7 +11,7 @@ from castlist.learn.losses.cross_entropy import CrossEntropyLoss
 from castlist.learn.losses.ldml import LDMLLoss
 from castlist.learn.losses.prototypical import PrototypicalLoss
 from castlist.learn.losses.triplet import TripletLoss
-from castlist.learn.settings import TrainSettings
+from castlist.learn.train_settings import TrainSettings
 
 #: How each loss is made from the settings, the number of training people and an embedding's length.
 LOSSES: dict[str, Callable[[TrainSettings, int, int], Loss]] = {

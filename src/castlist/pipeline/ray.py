@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from castlist.machines import RETRIES, cluster, n_workers
 from castlist.parallel import set_threads
+from castlist.pipeline.catalogue import Entry, Outcome, failure, scan_entry
+from castlist.pipeline.networks import Networks
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
-from castlist.scanning.catalogue import Entry, Outcome, failure, scan_entry
-from castlist.scanning.networks import Networks
-from castlist.scanning.settings import ScanSettings
+from castlist.ray_cluster import RETRIES, cluster, n_workers
 from castlist.video.weights import LicenceWarning
 
 _PATIENCE = 120.0  # seconds for a lost worker to notice that it is lost
@@ -33,7 +33,7 @@ def scan_on_ray(
     entries: Sequence[Entry], settings: ScanSettings, *,
     address: str | None = None, replace: bool = False, progress: Progress = silent,
 ) -> list[Outcome]:  # fmt: skip
-    """Scan videos on a Ray cluster, as :func:`castlist.scanning.catalogue.scan_all` does here.
+    """Scan videos on a Ray cluster, as :func:`castlist.pipeline.catalogue.scan_all` does here.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def scan_on_ray(
     settings : ScanSettings
         How.
     address : str, optional
-        The cluster, as :func:`castlist.machines.cluster` takes it.
+        The cluster, as :func:`castlist.ray_cluster.cluster` takes it.
     replace : bool
-        Whether casts of other videos may be replaced, as :func:`castlist.scanning.scan.scan` does.
+        Whether casts of other videos may be replaced, as :func:`castlist.pipeline.scan.scan` does.
     progress : callable
         Told how many videos are done.
 

@@ -5,11 +5,11 @@ import pytest
 
 from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 from castlist.io.untrusted import load_arrays
-from castlist.video.looks import Place
-from castlist.video.parts import Parts
+from castlist.video.checkpoint import Parts
 from castlist.video.pictures import Picture, as_jpeg, frame_view
+from castlist.video.sampling import Place
+from castlist.video.shot_tracking import DescribedTrack, WatchedShot
 from castlist.video.shots import SIGNATURE_LENGTH
-from castlist.video.watch import DescribedTrack, WatchedShot
 
 RNG = np.random.default_rng(0)
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import InputError
-from castlist.io.given import GivenTracks
+from castlist.io.box_tracks import GivenTracks
 from castlist.video.describe import Describer
 from castlist.video.detect import WEAK, Detector, Faces
 from castlist.video.follow import Track, ious
 from castlist.video.frames import Image, Video
-from castlist.video.looks import Look, Place
-from castlist.video.settings import WatchSettings
-from castlist.video.watch import Shot, WatchedShot, watch
+from castlist.video.sampling import Look, Place
+from castlist.video.shot_tracking import Shot, WatchedShot, watch
+from castlist.video.watch_settings import WatchSettings
 
 #: Where eyes, nose and mouth are in a face's box: on average in the default detector's.
 LANDMARKS = np.array([[0.27, 0.38], [0.73, 0.38], [0.5, 0.58], [0.3, 0.735], [0.7, 0.735]])

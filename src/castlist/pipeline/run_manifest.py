@@ -21,7 +21,7 @@ from castlist.errors import CastlistError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.describe import describer_file
 from castlist.video.fingerprint import Fingerprint, difference_from, fingerprint
 from castlist.video.frames import Video

@@ -14,10 +14,10 @@ from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import REPORT
 from castlist.export.write import export_cast
-from castlist.scanning.scan import PARTS, scan
-from castlist.scanning.settings import ScanSettings
-from castlist.video.parts import Parts
-from castlist.video.settings import WatchSettings
+from castlist.pipeline.scan import PARTS, scan
+from castlist.pipeline.scan_settings import ScanSettings
+from castlist.video.checkpoint import Parts
+from castlist.video.watch_settings import WatchSettings
 from tests.cast.folders import made_video, write_film
 from tests.cli.test_commands import castlist
 
@@ -166,8 +166,8 @@ def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
     """Landmarks guessed by the box describe the same person, if less well."""
     from castlist.video.describe import open_describer
     from castlist.video.detect import open_detector
+    from castlist.video.external_tracks import LANDMARKS
     from castlist.video.frames import open_video
-    from castlist.video.given import LANDMARKS
 
     detector, describer = open_detector(), open_describer()
     for name in ("d10", "d11"):

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from castlist.errors import InputError, first_line
+from castlist.pipeline.networks import Networks
+from castlist.pipeline.scan import SUFFIX, OtherVideo, Scan, cast_folder, scan
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
-from castlist.scanning.networks import Networks
-from castlist.scanning.scan import SUFFIX, OtherVideo, Scan, cast_folder, scan
-from castlist.scanning.settings import ScanSettings
 
 #: What is taken for a video in a folder. A file that is named is opened whatever it is called.
 VIDEO_SUFFIXES = (

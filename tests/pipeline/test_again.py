@@ -8,10 +8,10 @@ import pytest
 
 from castlist import InputError
 from castlist.cast.checks import RUN
-from castlist.scanning import again
-from castlist.scanning.again import scan_to_add, settings_of
-from castlist.scanning.settings import ScanSettings
-from castlist.video.settings import WatchSettings
+from castlist.pipeline import again
+from castlist.pipeline.again import scan_to_add, settings_of
+from castlist.pipeline.scan_settings import ScanSettings
+from castlist.video.watch_settings import WatchSettings
 
 
 def noted(folder: Path, settings: ScanSettings) -> None:

@@ -15,10 +15,10 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.database import set_aside
 from castlist.cast.folder import CAST, CORRECTIONS, RUN, TRACKS
 from castlist.cast.log import Log
-from castlist.scanning.catalogue import find_videos, scan_all
-from castlist.scanning.scan import PARTS, OtherVideo, scan
-from castlist.scanning.settings import ScanSettings
-from castlist.video.settings import WatchSettings
+from castlist.pipeline.catalogue import find_videos, scan_all
+from castlist.pipeline.scan import PARTS, OtherVideo, scan
+from castlist.pipeline.scan_settings import ScanSettings
+from castlist.video.watch_settings import WatchSettings
 from tests.cli.test_commands import castlist
 from tests.video.test_fingerprint import film, rewrap
 
@@ -89,7 +89,7 @@ def test_one_that_was_not_scanned_to_its_end_is_somebodys_too(tmp_path, monkeypa
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("castlist.scanning.scan._watch_into", cut_off)
+    monkeypatch.setattr("castlist.pipeline.scan._watch_into", cut_off)
     with pytest.raises(KeyboardInterrupt):
         scan(video)
     monkeypatch.undo()
@@ -107,7 +107,7 @@ def test_a_cast_is_whole_until_the_other_video_is_watched(seasons, monkeypatch):
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("castlist.scanning.scan._watch_into", cut_off)
+    monkeypatch.setattr("castlist.pipeline.scan._watch_into", cut_off)
     with pytest.raises(KeyboardInterrupt):
         scan(seasons / "s02" / "e01.mp4", folder, replace=True)
     shutil.rmtree(folder / PARTS)

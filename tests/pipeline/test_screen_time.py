@@ -20,10 +20,10 @@ from demo_video import _panel, fetch_pictures, read_portrait
 from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
-from castlist.export.settings import ExportSettings
+from castlist.export.formats import ExportSettings
 from castlist.export.write import export_cast
-from castlist.scanning.scan import scan
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline.scan import scan
+from castlist.pipeline.scan_settings import ScanSettings
 from tests.video.videos import write_video
 
 SIZE = (320, 180)

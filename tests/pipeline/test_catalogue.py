@@ -9,9 +9,9 @@ import pytest
 
 from castlist import InputError
 from castlist.io.lock import LOCK, locked
-from castlist.scanning.catalogue import Entry, find_videos, scan_all
-from castlist.scanning.scan import scan
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline.catalogue import Entry, find_videos, scan_all
+from castlist.pipeline.scan import scan
+from castlist.pipeline.scan_settings import ScanSettings
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video
 
@@ -84,7 +84,7 @@ def test_linked_folders_are_searched_once(series, tmp_path_factory):
 
 
 def test_the_networks_are_loaded_once(series, monkeypatch):
-    import castlist.scanning.networks as networks
+    import castlist.pipeline.networks as networks
 
     opened = []
     for name in ("open_detector", "open_describer"):
@@ -105,7 +105,7 @@ def test_a_bug_in_one_video_does_not_stop_the_others(series, monkeypatch):
             raise ZeroDivisionError("never thought of")
         return scan(video, *rest, **words)
 
-    monkeypatch.setattr("castlist.scanning.catalogue.scan", broken)
+    monkeypatch.setattr("castlist.pipeline.catalogue.scan", broken)
     first, second = scan_all(find_videos([series]), ScanSettings())
     assert first.failed.endswith("one.mp4: ZeroDivisionError: never thought of")
     assert not second.failed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError, MadeWorld, made_tracks
-from castlist.study.made import long_tail
+from castlist.study.synthetic import long_tail
 
 
 def test_the_tail_is_like_the_papers():

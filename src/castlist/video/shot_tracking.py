@@ -28,10 +28,10 @@ from castlist.video.follow import (
 )
 from castlist.video.frames import Image, Video
 from castlist.video.gallery import Gallery, Portrait
-from castlist.video.looks import Look, Place, sampled
 from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of
-from castlist.video.settings import WatchSettings
+from castlist.video.sampling import Look, Place, sampled
 from castlist.video.shots import Signature
+from castlist.video.watch_settings import WatchSettings
 
 _THERE = 0.3  # overlap (IoU) of a face that is where one is expected
 _EASY_FACE = 24.0  # pixels of the network: a smaller face is missed now and then

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from castlist.cast.doubts import may_be_one, may_be_two, parts_of
+from castlist.cast.candidates import may_be_one, may_be_two, parts_of
 from castlist.cast.evidence import Groups
 from tests.cast.test_evidence import facts
 from tests.cast.test_questions import some_people

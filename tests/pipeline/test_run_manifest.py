@@ -4,9 +4,9 @@ import hashlib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
-from castlist.scanning import notes
-from castlist.scanning.notes import RunNotes
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline import run_manifest
+from castlist.pipeline.run_manifest import RunNotes
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from tests.video.videos import plain, write_video
 
@@ -30,7 +30,7 @@ def test_versions_are_noted_of_what_is_installed(tmp_path, monkeypatch):
             raise PackageNotFoundError(package)
         return "1.2"
 
-    monkeypatch.setattr(notes, "version", version)
+    monkeypatch.setattr(run_manifest, "version", version)
     path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
     with open_video(path) as video:
         noted = RunNotes.open(tmp_path, video, ScanSettings()).value["versions"]

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import castlist.scanning.scan
+import castlist.pipeline.scan
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
 from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
 from castlist.parallel import set_threads
-from castlist.scanning.scan import PARTS, scan
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline.scan import PARTS, scan
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
-from castlist.video.settings import WatchSettings
+from castlist.video.watch_settings import WatchSettings
 from tests.video.videos import plain, write_video
 
 
@@ -128,7 +128,7 @@ def test_any_number_of_threads_gives_the_same_folder(sample, scanned, tmp_path, 
 
 def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):
     folder = tmp_path / "killed.cast"
-    code = "import sys, castlist.scanning.scan as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
+    code = "import sys, castlist.pipeline.scan as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
     kills = 0
     for _ in range(3):
         run = subprocess.Popen([sys.executable, "-c", code, str(sample[0]), str(folder)])
@@ -176,7 +176,7 @@ def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, mon
     folder = tmp_path / "copy.cast"
     shutil.copytree(scanned.folder, folder)
     with monkeypatch.context() as patched:
-        patched.setattr("castlist.scanning.scan.watch", None)  # the second scan dies as it begins
+        patched.setattr("castlist.pipeline.scan.watch", None)  # the second scan dies as it begins
         with pytest.raises(TypeError):
             scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     again = scan(sample[0], folder)
@@ -191,7 +191,7 @@ def test_an_open_cast_is_whole_until_the_new_scan_is(sample, scanned, tmp_path, 
     page = Corrections(folder)
     track = str(page.tracks.ids[0])
     version, faces = page.version, page.pictures_of(track)[0].read_bytes()
-    real = castlist.scanning.scan.embed_tracks
+    real = castlist.pipeline.scan.embed_tracks
     seen = []
 
     def grouping(*given):
@@ -204,7 +204,7 @@ def test_an_open_cast_is_whole_until_the_new_scan_is(sample, scanned, tmp_path, 
         seen.append(page.version)
         return real(*given)
 
-    monkeypatch.setattr(castlist.scanning.scan, "embed_tracks", grouping)
+    monkeypatch.setattr(castlist.pipeline.scan, "embed_tracks", grouping)
     scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     assert seen == [version + 1]  # one event, and no other scan
     assert not page.has_pictures(track)
@@ -279,7 +279,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path):
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "from castlist.cli import main\n"
-        "import castlist.scanning.scan\n"
+        "import castlist.pipeline.scan\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
         f"sys.argv = ['castlist', 'scan', {str(path)!r}]\n"
         "main()"

@@ -38,26 +38,26 @@ from castlist.errors import InputError
 from castlist.extras import require
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
+from castlist.io.output_guard import check_for_scan
 from castlist.io.parquet import write_tracks
-from castlist.io.places import check_for_scan
 from castlist.io.read import read_given, read_tracks
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
+from castlist.pipeline.networks import Networks
+from castlist.pipeline.run_manifest import RunNotes, read_note
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
 from castlist.report.folder import report_folder
-from castlist.scanning.networks import Networks
-from castlist.scanning.notes import RunNotes, read_note
-from castlist.scanning.settings import ScanSettings
 from castlist.tracks import TrackSet
+from castlist.video.checkpoint import Parts
 from castlist.video.describe import SFACE, Describer, open_describer
 from castlist.video.detect import Detector, smallest_face
+from castlist.video.external_tracks import GivenBoxes, watch_given
 from castlist.video.frames import Video, open_video
-from castlist.video.given import GivenBoxes, watch_given
-from castlist.video.parts import Parts
-from castlist.video.settings import WatchSettings
-from castlist.video.watch import WatchedShot, watch
+from castlist.video.shot_tracking import WatchedShot, watch
+from castlist.video.watch_settings import WatchSettings
 from castlist.video.weights import REGISTRY
 
 SUFFIX = ".cast"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet
-from castlist.io.given import GivenTracks
+from castlist.io.box_tracks import GivenTracks
 from castlist.video.detect import Faces
+from castlist.video.external_tracks import LANDMARKS, GivenBoxes, located, watch_given
 from castlist.video.frames import open_video
-from castlist.video.given import LANDMARKS, GivenBoxes, located, watch_given
-from castlist.video.looks import Place
-from castlist.video.settings import WatchSettings
+from castlist.video.sampling import Place
+from castlist.video.watch_settings import WatchSettings
 from tests.video.videos import plain, write_video
 
 

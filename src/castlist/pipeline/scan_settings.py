@@ -9,7 +9,7 @@ import numpy as np
 
 from castlist.errors import InputError
 from castlist.video.inference import check_device
-from castlist.video.settings import WatchSettings
+from castlist.video.watch_settings import WatchSettings
 from castlist.video.weights import DEFAULTS
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from castlist.cast.checks import RUN
 from castlist.errors import InputError
+from castlist.pipeline.run_manifest import read_note
+from castlist.pipeline.scan import cast_folder, scan
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
-from castlist.scanning.notes import read_note
-from castlist.scanning.scan import cast_folder, scan
-from castlist.scanning.settings import ScanSettings
-from castlist.video.settings import WatchSettings
+from castlist.video.watch_settings import WatchSettings
 
 
 def settings_of(run: dict[str, Any], where: Path) -> ScanSettings:

@@ -18,11 +18,11 @@ from castlist.io.files import replacing
 from castlist.io.pictures import PICTURES, Cover, write_covers
 from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
-from castlist.video.looks import Place
 from castlist.video.pictures import write_pictures
+from castlist.video.sampling import Place
 from castlist.video.setups import number_setups
+from castlist.video.shot_tracking import DescribedTrack, WatchedShot
 from castlist.video.shots import SIGNATURE_LENGTH
-from castlist.video.watch import DescribedTrack, WatchedShot
 
 _MOST = 2**40  # frames, seconds or anything
 _COVER = 6 + PICTURES  # numbers of a track's best picture, and the times of all

@@ -12,13 +12,13 @@ import pytest
 
 from castlist import InputError
 from castlist.cast.folder import TRACKS
-from castlist.scanning.catalogue import find_videos, scan_all
-from castlist.scanning.ray import scan_on_ray
-from castlist.scanning.settings import ScanSettings
+from castlist.pipeline.catalogue import find_videos, scan_all
+from castlist.pipeline.ray import scan_on_ray
+from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from tests.cli.test_commands import castlist
+from tests.pipeline.test_scan import files
 from tests.rays import kill_a_worker, needs_ray, nodes
-from tests.scanning.test_scan import files
 from tests.video.videos import plain, write_video
 
 TASK = "_scan_entry"

@@ -10,7 +10,7 @@ from castlist import InputError
 from castlist.cast import checks, episodes, folder
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
-from castlist.io.places import OWN, check_file, check_for_run, check_for_scan, is_cast
+from castlist.io.output_guard import OWN, check_file, check_for_run, check_for_scan, is_cast
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from castlist.video.detect import Faces
+from castlist.video.external_tracks import LANDMARKS
 from castlist.video.frames import open_video
-from castlist.video.given import LANDMARKS
-from castlist.video.looks import Place
-from castlist.video.settings import WatchSettings
-from castlist.video.watch import watch
-from tests.video.test_given import Colours
+from castlist.video.sampling import Place
+from castlist.video.shot_tracking import watch
+from castlist.video.watch_settings import WatchSettings
+from tests.video.test_external_tracks import Colours
 from tests.video.videos import plain, write_video
 
 RED, BLUE = (30, 30, 200), (200, 30, 30)

@@ -3,6 +3,7 @@
 Each FOLDER holds one track file per video (``study_data.py``); it may also be a track file. Every
 video is grouped as ``castlist scan`` does, with cannot-links, and again without. Printed are means
 over videos, and how many characters are lost (own no cluster) or have further clusters (excess).
+``--finetune`` fine-tunes the model on each video first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import cluster_tracks, read_tracks, shipped_model
+from castlist import BallModel, TrackSet, cluster_tracks, finetune, read_tracks, shipped_model
 from castlist.score.metrics import nmi, wcp
 from castlist.score.people import CrossTable
 
@@ -20,21 +21,25 @@ from castlist.score.people import CrossTable
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--finetune", action="store_true")
     given = parser.parse_args()
+
+    def model_for(tracks: TrackSet) -> BallModel:
+        model = shipped_model(tracks.describer)
+        return finetune(model, tracks) if given.finetune else model
+
     print("data, cannot-links: NMI, WCP, number off by; lost, excess")
     for folder in given.folders:
-        files = [folder] if folder.is_file() else sorted(folder.glob("*.parquet"))
+        files = [folder] if folder.is_file() else sorted(folder.rglob("*.parquet"))
         if not files:
             parser.error(f"{folder} has no track files (docs/study.md)")
         videos = [read_tracks(path) for path in files]
         videos = [tracks[tracks.labelled] for tracks in videos]
+        models = [model_for(tracks) for tracks in videos]
         for overlaps in (True, False):
             tables = [
-                CrossTable(
-                    one.identity,
-                    cluster_tracks(one, shipped_model(one.describer), overlaps=overlaps).labels,
-                )
-                for one in videos
+                CrossTable(one.identity, cluster_tracks(one, model, overlaps=overlaps).labels)
+                for one, model in zip(videos, models, strict=True)
             ]
             off = [abs(len(one.characters) - len(one.people)) / len(one.people) for one in tables]
             lost = sum(len(one.people) - len(np.unique(one.owner)) for one in tables)

@@ -1,7 +1,7 @@
 """What each part of grouping brings on real clips: ``bench_leave_out.py CASTS TRUTH``.
 
 CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per clip
-(docs/benchmark.md). Their tracks are grouped again, with one part left out each time. Nothing is
+(benchmark.md). Their tracks are grouped again, with one part left out each time. Nothing is
 scanned.
 
 A cast of few tracks changes with the least change of their features, so one figure says little.
@@ -120,7 +120,7 @@ def main() -> None:
         matched = match_faces(tracks.time, tracks.box, known.time, known.box)
         clips.append((tracks, truth_of_tracks(tracks.offsets, matched, known.who).who))
     if not clips:
-        parser.error(f"{given.truth} has no truth (docs/benchmark.md)")
+        parser.error(f"{given.truth} has no truth (docs/research/benchmark.md)")
     if given.draws:
         rng = np.random.default_rng(0)
         found = np.array([

@@ -1,4 +1,4 @@
-"""Complete linkage against its rivals, side by side: docs/performance.md comes from here.
+"""Complete linkage against its rivals, side by side: performance.md comes from here.
 
 Every measurement is a process of its own: points are drawn, compiled code is warmed up on a small
 set, then one run is timed and its peak resident memory read.
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--b", type=float, nargs="+", default=[0.05, 0.1, 0.2])
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--figure", type=Path, default=Path("docs/growth.png"))
+    parser.add_argument("--figure", type=Path, default=Path("docs/development/growth.png"))
     parser.add_argument("--keep", type=Path, help="folder for the raw results")
     arguments = parser.parse_args()
     if arguments.child:

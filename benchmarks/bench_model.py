@@ -32,7 +32,7 @@ def main() -> None:
     for folder in given.folders:
         files = [folder] if folder.is_file() else sorted(folder.rglob("*.parquet"))
         if not files:
-            parser.error(f"{folder} has no track files (docs/study.md)")
+            parser.error(f"{folder} has no track files (docs/research/study.md)")
         videos = [read_tracks(path) for path in files]
         videos = [tracks[tracks.labelled] for tracks in videos]
         models = [model_for(tracks) for tracks in videos]

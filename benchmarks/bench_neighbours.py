@@ -1,4 +1,4 @@
-"""The figures of docs/neighbours.md on validation: ``python benchmarks/bench_neighbours.py WORK``.
+"""The figures of neighbours.md on validation: ``python benchmarks/bench_neighbours.py WORK``.
 
 WORK is what study_data.py made. No test set is looked at.
 """

@@ -1,7 +1,7 @@
 """How well features tell people apart on real clips: ``bench_pairs.py CASTS TRUTH``.
 
 CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per clip
-(docs/benchmark.md). Printed is the area under the ROC curve of the cosine of two tracks of one
+(benchmark.md). Printed is the area under the ROC curve of the cosine of two tracks of one
 clip, of one person against two, by the width of the smaller face. Nothing is clustered.
 """
 
@@ -44,7 +44,7 @@ def main() -> None:
     clips = sorted(path for path in given.truth.glob("*.csv"))
     found = [pairs(given.casts / f"{path.stem}.cast", path) for path in clips]
     if not found:
-        parser.error(f"{given.truth} has no truth (docs/benchmark.md)")
+        parser.error(f"{given.truth} has no truth (docs/research/benchmark.md)")
     cosine, width, same = (np.concatenate(part) for part in zip(*found, strict=True))
     for low, high in (*pairwise(WIDTHS), (0, np.inf)):
         own = (width >= low) & (width < high)

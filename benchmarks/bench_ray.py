@@ -1,4 +1,4 @@
-"""Joining a catalogue on one and two Ray workers, side by side: docs/scale.md comes from here.
+"""Joining a catalogue on one and two Ray workers, side by side: scale.md comes from here.
 
 The same points as in bench_linkage.py. Each measurement starts Ray with so many cores, a task takes
 one of them, and warms the workers up; rounds take turns, and the best of each counts. The labels

@@ -3,7 +3,7 @@
 A reviewer who knows the truth corrects casts until every two tracks are in one character if, and
 only if, they show one person: by hand, and by answering castlist's questions and then by hand what
 they leave. CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per
-clip (docs/benchmark.md); ``--episodes`` is a folder of labelled tracks, which the shipped model
+clip (benchmark.md); ``--episodes`` is a folder of labelled tracks, which the shipped model
 groups. ``--fit`` prints the weights of ``cast/evidence.py`` as they come out on the clips that are
 named by ``--clips`` and on the episodes. ``--left-out`` corrects each of these clips with weights
 that were fitted without it.
@@ -257,7 +257,7 @@ def main() -> None:
     files = sorted(given.episodes.glob("*.parquet")) if given.episodes else []
     episodes = [Case.of_episode(path) for path in files]
     if not clips and not episodes:
-        parser.error("no clips with truth (docs/benchmark.md), and no episodes")
+        parser.error("no clips with truth (docs/research/benchmark.md), and no episodes")
     if given.fit:
         for name, (weights, odds) in fit([*clips, *episodes]).items():
             print(f"{name} = np.array({weights.round(3).tolist()})\nODDS_{name} = {odds:.3f}")

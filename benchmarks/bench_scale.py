@@ -1,8 +1,8 @@
-"""What a track costs, and what a catalogue of 100,000 hours would: docs/scale.md comes from here.
+"""What a track costs, and what a catalogue of 100,000 hours would: scale.md comes from here.
 
 Measured: bytes a track in the files of a cast's folder and in memory, tests of pairs a second of a
 core (not of a clock: what else runs on the machine matters less then). How long an hour of video
-takes to scan comes from ``make bench-scan`` (docs/performance.md), and can be given.
+takes to scan comes from ``make bench-scan`` (docs/development/performance.md), and can be given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast a scan is, stage by stage, and whether it finds who is there: docs/performance.md.
+"""How fast a scan is, stage by stage, and whether it finds who is there: performance.md.
 
 ``python benchmarks/bench_scan.py CLIPS`` composes test videos of twelve people with a known truth
 (clip_video.py), in three sizes, and scans each in a process of its own; the first also with

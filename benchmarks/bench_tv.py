@@ -1,4 +1,4 @@
-"""How good scans of real clips are, by truth labelled by eye: docs/benchmark.md.
+"""How good scans of real clips are, by truth labelled by eye: docs/research/benchmark.md.
 
 ``python benchmarks/bench_tv.py FOLDER`` scans every clip of ``FOLDER/clips`` with
 ``castlist scan``, in a process of its own, and scores the casts against
@@ -203,7 +203,7 @@ def main() -> None:
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; docs/benchmark.md says what goes where")
+        raise InputError(f"there is no folder {folder}; benchmark.md says what goes where")
     found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in suffixes]
     if not found:
         raise InputError(f"{folder} has no {suffixes[0] if len(suffixes) == 1 else 'video'} files")

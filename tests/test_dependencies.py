@@ -1,4 +1,4 @@
-"""Every package is pinned, on docs/dependencies.md, and under a licence that anybody can use."""
+"""Every package is pinned, on dependencies.md, and under a licence that anybody can use."""
 
 from __future__ import annotations
 

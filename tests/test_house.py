@@ -13,7 +13,7 @@ import castlist
 ROOT = Path(castlist.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
 
-#: Each room may import from itself and from those before it (docs/architecture.md).
+#: Each room may import from itself and from those before it (docs/development/architecture.md).
 ORDER = [
     ("_version", "errors", "progress"),
     ("extras", "format", "parallel", "ray_cluster"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: On clips not used to fit it, everybody shown as sure was one person (docs/benchmark.md).
+#: On clips not used to fit it, everybody shown as sure was one person (docs/research/benchmark.md).
 SURE, FAIRLY_SURE = 0.93, 0.8
 
 

@@ -70,7 +70,7 @@ def test_the_extremes_of_the_papers_table():
     one, singletons = np.zeros(10), np.arange(10)
     assert (nmi(y, one), wcp(y, one)) == (0, 0.5)
     assert wcp(y, singletons) == 1
-    assert nmi(y, singletons) > 0  # by the formula; docs/paper-notes.md
+    assert nmi(y, singletons) > 0  # by the formula; docs/research/paper-notes.md
     perfect = evaluate(y, y[::1] + 7)
     assert (perfect.nmi, perfect.wcp, perfect.ari, perfect.bcubed_f) == (1, 1, 1, 1)
     assert (perfect.n_tracks, perfect.n_characters, perfect.n_clusters) == (10, 4, 4)

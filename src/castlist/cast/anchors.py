@@ -26,7 +26,7 @@ _SLACK = 0.3
 #: Boxes that overlap so much (intersection over union) are of one face.
 _SAME_BOX = 0.3
 #: Cosine of two mean features below which they are clearly of two faces. One track scanned twice
-#: with other settings is far above it (docs/corrections.md).
+#: with other settings is far above it (docs/user-guide/corrections.md).
 SAME_FACE = 0.5
 
 

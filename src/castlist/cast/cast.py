@@ -25,7 +25,7 @@ from castlist.tracks import TrackSet
 #: Who is on screen for less than this part of what the leading character is, and less than these
 #: seconds, is background: shown after the others.
 BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
-#: Pixels of a face's width, below which nobody can be told by it (docs/describer.md).
+#: Pixels of a face's width, below which nobody can be told by it (docs/research/describer.md).
 SMALL_FACE = 20.0
 
 

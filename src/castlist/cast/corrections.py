@@ -46,7 +46,7 @@ class Corrections(CurrentCast):
     Every method that changes it appends one event to the log, returns it, and can be undone.
     ``after`` is the number of the last event that was seen by who asks for the change; if somebody
     else said something since, nothing happens and :class:`ChangedMeanwhile` is raised.
-    docs/corrections.md says what each of them covers.
+    docs/user-guide/corrections.md says what each of them covers.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def study(
     """Compare all methods of the paper on labelled tracks: every table and figure, on one page.
 
     What is done already is kept, and a study that was cut off goes on when the same command is
-    given again. docs/study.md says what the file holds.
+    given again. docs/research/study.md says what the file holds.
 
     Example: `castlist study benchmarks/study.toml -o study`
     """

@@ -1,4 +1,4 @@
-"""Truth: one row per face, to score other scans of the same video against (docs/benchmark.md)."""
+"""Truth: one row per face, to score other scans of the same video against (benchmark.md)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class FinetuneSettings:
         """Return the usual ones for a model.
 
         Where neighbours are averaged an update is of a whole video, and there are fewer and larger
-        ones, as chosen on validation (docs/neighbours.md).
+        ones, as chosen on validation (docs/research/neighbours.md).
         """
         return cls(iterations=100, rate=0.03) if model.rounds else cls()
 

@@ -8,7 +8,7 @@ from typing import Any
 from castlist.errors import InputError
 from castlist.learn.train_settings import TrainSettings
 
-#: ``paper`` is the paper's, to the letter. ``neighbours`` is ours (docs/neighbours.md): the ball
+#: ``paper`` is the paper's, to the letter. ``neighbours`` is ours (neighbours.md): the ball
 #: loss through the averaging of neighbours, on made casts, b learned on people whom the MLP does
 #: not see.
 RECIPES: dict[str, TrainSettings] = {

@@ -1,4 +1,4 @@
-"""The model that comes with castlist, trained by us (docs/shipped-model.md)."""
+"""The model that comes with castlist, trained by us (docs/research/models.md)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class TrainSettings:
     hidden: tuple[int, ...] = (256, 128, 64)  # sec. 4
     embedding: int = 64  # sec. 4
     normalise: bool | None = None  # sec. 5.2; LOSS_NAMES
-    standardise: bool = True  # not in the text; docs/paper-notes.md says why
+    standardise: bool = True  # not in the text; docs/research/paper-notes.md says why
     residual: bool = False  # the paper's MLP starts at random
     rounds: int = 0  # not the paper's
     reach: float = 0.35

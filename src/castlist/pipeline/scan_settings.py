@@ -41,7 +41,7 @@ class ScanSettings:
     characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
-    finetune: bool = False  # docs/neighbours.md: on real footage it merges strangers
+    finetune: bool = False  # docs/research/neighbours.md: on real footage it merges strangers
     device: str = "cpu"
     tracks: Path | None = None
 

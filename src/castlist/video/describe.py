@@ -19,7 +19,7 @@ from castlist.video.weights import DEFAULTS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
 #: Weights that are SFace, with the name of their features: SFace's own, and ours for television
-#: (docs/describer.md).
+#: (docs/research/describer.md).
 SFACE = {"sface-tv": "SFace-TV", "sface": "SFace"}
 #: What describers of the ArcFace kind take; SFace scales values itself.
 ARCFACE = Input(rgb=True, mean=127.5, scale=127.5)

@@ -22,7 +22,7 @@ LOOK_WIDTH = 640
 #: … and once per second in a larger one, as a part of the video's width, for small faces.
 WIDE_SHARE, WIDEST = 2 / 3, 1280
 #: Width of the smallest face that the network finds, in pixels of what it is shown; half of the
-#: faces of this width are found in a picture (``docs/performance.md``).
+#: faces of this width are found in a picture (``docs/development/performance.md``).
 SMALLEST = 15.0
 
 _CANDIDATE = 0.35  # score of what may be a face, if a closer look says so

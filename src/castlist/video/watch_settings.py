@@ -31,5 +31,5 @@ class WatchSettings:
     faces_a_track: int = 8
 
 
-#: Half as many pictures and fewer faces: about twice as fast (``docs/performance.md``).
+#: Half as many pictures and fewer faces: about twice as fast (``docs/development/performance.md``).
 FAST = WatchSettings(sample_rate=2.5, faces_a_track=3)

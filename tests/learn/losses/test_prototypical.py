@@ -49,7 +49,7 @@ def test_far_centroids_do_not_overflow():
 
 
 def test_the_ball_version_only_ever_wants_a_smaller_b():
-    # b and γ enter as b − γ = −8b − ε alone: docs/paper-notes.md.
+    # b and γ enter as b − γ = −8b − ε alone: docs/research/paper-notes.md.
     b = torch.tensor(0.3, requires_grad=True)
     PrototypicalLoss(ball=True)(torch.randn(9, 4), torch.arange(9) % 3, b).total.backward()
     assert b.grad > 0

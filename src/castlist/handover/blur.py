@@ -1,0 +1,246 @@
+"""Blur the faces of a video, all but those of some people.
+
+Boxes are interpolated between the pictures that were searched, made larger, and kept for a moment
+before a track begins and after it ends. A face that was not found is not blurred.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+from av.error import FFmpegError
+from numpy.typing import NDArray
+
+from castlist.cast.current import CurrentCast
+from castlist.cast.folder import find_video
+from castlist.errors import InputError
+from castlist.export.timeline import Timeline, timelines
+from castlist.handover.intervals import union
+from castlist.io.files import replacing
+from castlist.progress import Progress, silent
+from castlist.video.containers import open_container, reason
+from castlist.video.frames import Image, open_video
+
+#: Seconds that a box is kept before the first and after the last face of a track.
+MARGIN = 0.5
+#: A box is this many times as wide and high when it is blurred.
+LARGER = 1.5
+#: Seconds. Faces of one track are interpolated over gaps up to this; longer ones are reported.
+LONGEST_GAP = 1.5
+#: Tracks of people who stay visible are reported if they belong to them with less certainty.
+SURE = 0.97
+_CELLS = 6  # a blurred face is made of so many cells across
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """A stretch of a video that a person should watch, and why."""
+
+    start: float
+    end: float
+    why: str
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The boxes of one track over time."""
+
+    times: NDArray[np.float64]
+    boxes: NDArray[np.float64]
+    start: float
+    end: float
+
+    def box_at(self, time: float) -> NDArray[np.float64] | None:
+        if not self.start - MARGIN <= time <= self.end + MARGIN:
+            return None
+        return np.array([np.interp(time, self.times, column) for column in self.boxes.T])
+
+
+def write_blurred(
+    cast: CurrentCast,
+    out: str | Path,
+    *,
+    visible: Sequence[int | str] = (),
+    video: str | None = None,
+    progress: Progress = silent,
+) -> list[Unsure]:
+    """Write a video with blurred faces; return the stretches that a person should watch.
+
+    Parameters
+    ----------
+    cast : Corrections
+        The cast of a folder.
+    out : path
+        The file: ``.mp4``, ``.mov`` or ``.mkv``.
+    visible : sequence of int or str
+        Numbers or names of characters who are not blurred.
+    video : str, optional
+        Name of the video, for a cast of several.
+    progress : callable
+        Called with the stage, seconds done and seconds in all.
+    """
+    out = Path(out)
+    if out.suffix.lower() not in (".mp4", ".mov", ".mkv"):
+        raise InputError(f"{out}: write a video as .mp4, .mov or .mkv")
+    timeline, source = _video_of(cast, video)
+    if out.resolve() == source.resolve():
+        raise InputError(f"{out} is the video itself; choose another file")
+    shown = {cast.character(one).number for one in visible}
+    paths = _paths(timeline, shown)
+    with replacing(out) as partial:
+        try:
+            _encode(source, partial, out.suffix.lower(), paths, progress)
+        except (FFmpegError, ValueError) as error:
+            raise InputError(f"{out}: cannot be written ({reason(error)})") from error
+    return unsure_stretches(timeline, shown)
+
+
+def blur_faces(image: Image, boxes: Sequence[NDArray[np.float64]]) -> Image:
+    """Return a picture with ellipses around boxes blurred beyond recognition."""
+    image = image.copy()
+    height, width = image.shape[:2]
+    for x, y, w, h in boxes:
+        middle = np.array([x + w / 2, y + h / 2])
+        half = np.array([w, h]) * LARGER / 2
+        left, top = np.maximum(np.floor(middle - half), 0).astype(int)
+        right, bottom = np.minimum(np.ceil(middle + half), [width, height]).astype(int)
+        if right <= left or bottom <= top:
+            continue
+        part = image[top:bottom, left:right]
+        small = cv2.resize(part, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
+        blurred = cv2.resize(small, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
+        mask = np.zeros(part.shape[:2], np.uint8)
+        centre = (round(middle[0]) - int(left), round(middle[1]) - int(top))
+        axes = (math.ceil(half[0]), math.ceil(half[1]))
+        cv2.ellipse(mask, centre, axes, 0, 0, 360, 255, thickness=-1)
+        part[mask > 0] = blurred[mask > 0]
+    return image
+
+
+def unsure_stretches(timeline: Timeline, visible: set[int]) -> list[Unsure]:
+    """Return the stretches of a video in which a face may be visible that should not be."""
+    found = []
+    for person in timeline.people:
+        if person.character.number in visible:
+            for row, sure in zip(person.tracks, person.track_confidence, strict=True):
+                if sure < SURE:
+                    why = f"is this {person.label}? ({100 * sure:.0f} %)"
+                    found.append(Unsure(timeline.start[row], timeline.end[row], why))
+            continue
+        for row in person.tracks:
+            times = _track(timeline, int(row)).times
+            for k in np.flatnonzero(np.diff(times) > LONGEST_GAP):
+                why = f"{person.label} was not found"
+                found.append(Unsure(float(times[k]), float(times[k + 1]), why))
+    covered = union(np.stack([timeline.start, timeline.end], axis=1))
+    bounds = [0.0, *np.ravel(covered), timeline.duration]
+    for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+        if 0 < end - start <= 2 * MARGIN:  # between two tracks, too short to be a scene of nobody
+            found.append(Unsure(float(start), float(end), "no face was found between two tracks"))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _video_of(cast: CurrentCast, video: str | None) -> tuple[Timeline, Path]:
+    every = timelines(cast)
+    names = [one.video for one in every]
+    if video is None and len(every) > 1:
+        raise InputError(f"{cast.folder} has {len(every)} videos; name one of {', '.join(names)}")
+    if video is not None and video not in names:
+        raise InputError(f"{cast.folder} has no video {video!r}; it has {', '.join(names)}")
+    number = names.index(video) if video is not None else 0
+    path = find_video(cast.scanned, number if cast.scanned.joined else 0)
+    if path is None:
+        raise InputError(
+            f"{names[number]}: the video is neither where it was scanned nor beside {cast.folder}"
+        )
+    return every[number], path
+
+
+def _track(timeline: Timeline, row: int) -> _Path:
+    tracks = timeline.tracks
+    faces = slice(int(tracks.offsets[row]), int(tracks.offsets[row + 1]))
+    times = tracks.time[faces].astype(np.float64)
+    boxes = tracks.box[faces].astype(np.float64)
+    return _Path(times, boxes, float(timeline.start[row]), float(timeline.end[row]))
+
+
+def _paths(timeline: Timeline, visible: set[int]) -> list[_Path]:
+    """Return the tracks to blur: of everybody who is not visible."""
+    rows = [
+        int(row)
+        for person in timeline.people
+        if person.character.number not in visible
+        for row in person.tracks
+    ]
+    return [_track(timeline, row) for row in rows]
+
+
+def _encode(
+    source: Path, partial: Path, suffix: str, paths: list[_Path], progress: Progress
+) -> None:
+    formats = {".mp4": "mp4", ".mov": "mov", ".mkv": "matroska"}
+    with open_video(source) as video, av.open(str(partial), "w", format=formats[suffix]) as target:
+        codec = "libx264" if "libx264" in av.codecs_available else "mpeg4"
+        stream: Any = target.add_stream(codec, rate=Fraction(video.rate).limit_denominator(1001))
+        stream.options = {"crf": "18"} if codec == "libx264" else {}
+        stream.width, stream.height = (side // 2 * 2 for side in video.size)
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 90_000)
+        sound = _Sound(source, target)
+        total = max(1, round(video.duration))
+        for frame in video.frames():
+            boxes = [box for path in paths if (box := path.box_at(frame.time)) is not None]
+            image = frame.image()
+            if boxes:
+                image = blur_faces(image, boxes)
+            picture = av.VideoFrame.from_ndarray(
+                np.ascontiguousarray(image[: stream.height, : stream.width]), "bgr24"
+            )
+            picture.pts, picture.time_base = round(frame.time * 90_000), Fraction(1, 90_000)
+            target.mux(stream.encode(picture))
+            sound.copy_until(frame.time)
+            progress("blurring", min(total, int(frame.time)), total)
+        target.mux(stream.encode(None))
+        sound.copy_until(math.inf)
+        sound.close()
+
+
+class _Sound:
+    """Copies the sound of a video, packet by packet."""
+
+    def __init__(self, source: Path, target: Any) -> None:
+        self._container, video = open_container(source)
+        self._first = (video.start_time or 0) * video.time_base
+        self._packets: Iterator[Any] = iter(())
+        self._next: Any = None
+        if self._container.streams.audio:
+            audio = self._container.streams.audio[0]
+            self._stream = target.add_stream_from_template(audio)
+            self._target = target
+            self._packets = self._container.demux(audio)
+            self._next = next(self._packets, None)
+
+    def copy_until(self, time: float) -> None:
+        while self._next is not None:
+            packet = self._next
+            if packet.pts is not None and packet.dts is not None:
+                moment = packet.pts * packet.time_base - self._first
+                if moment > time:
+                    return
+                ticks = round(self._first / packet.time_base)
+                packet.pts, packet.dts = packet.pts - ticks, packet.dts - ticks
+                if packet.dts >= 0:
+                    packet.stream = self._stream
+                    self._target.mux(packet)
+            self._next = next(self._packets, None)
+
+    def close(self) -> None:
+        self._container.close()

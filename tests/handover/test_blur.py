@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import av
+import numpy as np
+import pytest
+
+from castlist import InputError
+from castlist.export.timeline import timelines
+from castlist.handover.blur import MARGIN, blur_faces, unsure_stretches, write_blurred
+from tests.export.casts import made_cast
+from tests.handover.test_reel import lengths
+from tests.video.videos import write_video
+
+SIZE = (640, 360)
+#: Where made_cast() puts the faces of two people: left, top, width, height.
+FACES = [(600, 20, 80, 90), (300, 20, 80, 90)]
+
+
+def noisy(k):
+    """A picture of fine noise: what is blurred is smooth."""
+    return np.random.default_rng(k).integers(0, 256, (SIZE[1], SIZE[0], 3), np.uint8)
+
+
+def roughness(image, box):
+    x, y, w, h = (int(v) for v in box)
+    part = image[y + h // 4 : y + 3 * h // 4, x + w // 4 : min(SIZE[0], x + 3 * w // 4)].astype(
+        float
+    )
+    return np.abs(np.diff(part, axis=1)).mean()
+
+
+@pytest.fixture(scope="module")
+def blurred(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("blur")
+    write_video(folder / "v.mp4", (noisy(k) for k in range(150)), codec="libx264", crf="5")
+    spans = [(1.0, 2.8, 0), (1.0, 2.8, 1), (4.0, 4.8, 0)]
+    cast = made_cast(folder / "v.cast", video="v.mp4", spans=spans, duration=6.0)
+    cast.name(cast.cast.characters[0].number, "Anna")
+    unsure = write_blurred(cast, folder / "out.mp4", visible=["Anna"])
+    with av.open(str(folder / "out.mp4")) as film:
+        frames = [(one.time, one.to_ndarray(format="bgr24")) for one in film.decode(video=0)]
+    return cast, frames, unsure, folder
+
+
+def test_everybody_but_one_is_blurred_while_seen(blurred):
+    _, frames, _, _ = blurred
+    assert len(frames) == 150
+    for time, image in frames:
+        anna, ben = (roughness(image, box) for box in FACES)
+        assert anna > 20
+        if 1.0 - MARGIN + 0.05 < time < 3.0 + MARGIN - 0.05:
+            assert ben < 10, time
+        elif not 1.0 - MARGIN - 0.05 < time < 3.0 + MARGIN + 0.05:
+            assert ben > 20, time
+
+
+def test_boxes_are_interpolated_and_larger():
+    image = noisy(0)
+    made = blur_faces(image, [np.array([100.0, 100, 60, 60])])
+    changed = np.argwhere((made != image).any(axis=2))
+    (top, left), (bottom, right) = changed.min(0), changed.max(0)
+    assert (right - left, bottom - top) == pytest.approx((90, 90), abs=3)
+    np.testing.assert_array_equal(blur_faces(image, []), image)
+    blur_faces(image, [np.array([-500.0, 10, 20, 20])])  # outside
+
+
+def test_tracks_of_uncertain_people_are_listed(blurred):
+    cast, _, unsure, _ = blurred
+    (timeline,) = timelines(cast)
+    anna = next(one for one in timeline.people if one.label == "Anna")
+    listed = [one for one in unsure if one.why.startswith("is this Anna?")]
+    assert len(listed) == sum(sure < 0.97 for sure in anna.track_confidence)
+    assert unsure == unsure_stretches(timeline, {anna.character.number})
+
+
+def test_sound_is_copied(tmp_path):
+    from tests.handover.test_reel import write_film
+
+    write_film(tmp_path / "v.mp4", seconds=3, size=SIZE)
+    cast = made_cast(tmp_path / "v.cast", video="v.mp4", spans=[(0.0, 1.8, 0)], duration=3.0)
+    write_blurred(cast, tmp_path / "out.mkv")
+    found = lengths(tmp_path / "out.mkv")
+    assert found["audio"] == pytest.approx(3, abs=0.1)
+    assert found["video"] == pytest.approx(3, abs=0.1)
+
+
+def test_what_cannot_be_done_is_said(blurred, tmp_path):
+    cast, _, _, folder = blurred
+    with pytest.raises(InputError, match="the video itself"):
+        write_blurred(cast, folder / "v.mp4")
+    with pytest.raises(InputError, match=r"\.mp4, \.mov or \.mkv"):
+        write_blurred(cast, tmp_path / "out.avi")
+    with pytest.raises(InputError, match="no video 'w.mp4'"):
+        write_blurred(cast, tmp_path / "out.mp4", video="w.mp4")

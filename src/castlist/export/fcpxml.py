@@ -20,7 +20,7 @@ def fcpxml_lines(timeline: Timeline) -> Iterator[str]:
     yield '<fcpxml version="1.10">\n <resources>\n'
     yield from _resources(timeline, length)
     yield " </resources>\n"
-    span = _time(length, rate)
+    span = rational_time(length, rate)
     yield ' <library>\n  <event name="castlist">\n'
     yield from _clip(timeline, span)
     yield f"   <project name={name}>\n"
@@ -38,7 +38,9 @@ def _clip(timeline: Timeline, span: str, offset: str = "") -> Iterator[str]:
     yield f'   <asset-clip name={name} ref="r2" format="r1"{offset} duration="{span}">\n'
     for seen, person in timeline.in_order():
         first, after = timeline.frames(seen)
-        part = f'start="{_time(first, rate)}" duration="{_time(after - first, rate)}"'
+        part = (
+            f'start="{rational_time(first, rate)}" duration="{rational_time(after - first, rate)}"'
+        )
         yield f"    <keyword {part} value={quoteattr(_keyword(person.label))}/>\n"
     yield "   </asset-clip>\n"
 
@@ -48,8 +50,8 @@ def _resources(timeline: Timeline, length: int) -> Iterator[str]:
     size = ""
     if timeline.size is not None:
         size = f' width="{timeline.size[0]}" height="{timeline.size[1]}"'
-    yield f'  <format id="r1" frameDuration="{_time(1, rate)}"{size}/>\n'
-    name, span = quoteattr(timeline.video), _time(length, rate)
+    yield f'  <format id="r1" frameDuration="{rational_time(1, rate)}"{size}/>\n'
+    name, span = quoteattr(timeline.video), rational_time(length, rate)
     yield f'  <asset id="r2" name={name} start="0s" duration="{span}" hasVideo="1" format="r1">\n'
     # A file's name, and never a path elsewhere: Final Cut asks where the file is.
     source = quoteattr(f"file:./{quote(timeline.video, safe='')}")
@@ -61,7 +63,7 @@ def _keyword(label: str) -> str:
     return label.replace(",", ";")
 
 
-def _time(frames: int, rate: Fraction) -> str:
+def rational_time(frames: int, rate: Fraction) -> str:
     """Write a number of frames as rational seconds."""
     seconds = frames / rate
     whole = seconds.denominator == 1

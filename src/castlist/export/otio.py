@@ -21,7 +21,7 @@ _COLOURS = ("BLUE", "CYAN", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "MAGENTA
 def otio_lines(timeline: Timeline) -> Iterator[str]:
     """Write the timeline of a video."""
     rate = timeline.rate
-    whole = _range(0, max(1, frame_at(timeline.duration, rate)), rate)
+    whole = otio_range(0, max(1, frame_at(timeline.duration, rate)), rate)
     colour = timeline.coloured(_COLOURS)
     markers = [
         _marker(timeline.frames(seen), person, colour[person.label], rate)
@@ -44,7 +44,7 @@ def otio_lines(timeline: Timeline) -> Iterator[str]:
     value = {
         "OTIO_SCHEMA": "Timeline.1",
         "name": timeline.video,
-        "global_start_time": _time(start_frame(rate, False), rate),
+        "global_start_time": otio_time(start_frame(rate, False), rate),
         "tracks": {"OTIO_SCHEMA": "Stack.1", "name": "tracks", "children": [track]},
     }
     yield json.dumps(value, indent=1, ensure_ascii=False) + "\n"
@@ -56,20 +56,22 @@ def _marker(frames: tuple[int, int], person: Person, colour: str, rate: Fraction
         "OTIO_SCHEMA": "Marker.2",
         "name": person.label,
         "color": colour,
-        "marked_range": _range(first, after - first, rate),
+        "marked_range": otio_range(first, after - first, rate),
         "metadata": {
             "castlist": {"character": person.character.number, "confidence": person.confidence}
         },
     }
 
 
-def _range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
+def otio_range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
+    """Return a number of frames from one on as OpenTimelineIO's TimeRange."""
     return {
         "OTIO_SCHEMA": "TimeRange.1",
-        "start_time": _time(first, rate),
-        "duration": _time(count, rate),
+        "start_time": otio_time(first, rate),
+        "duration": otio_time(count, rate),
     }
 
 
-def _time(frames: int, rate: Fraction) -> dict[str, Any]:
+def otio_time(frames: int, rate: Fraction) -> dict[str, Any]:
+    """Return a number of frames as OpenTimelineIO's RationalTime."""
     return {"OTIO_SCHEMA": "RationalTime.1", "value": float(frames), "rate": float(rate)}

@@ -1,0 +1,178 @@
+"""Match the speakers of a diarization file to characters, by the time they share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from castlist.cast.current import CurrentCast
+from castlist.errors import InputError
+from castlist.export.timeline import Timeline, timelines
+from castlist.handover.intervals import Intervals, intersection, union
+
+#: A speaker is matched if the character is seen for at least this share of the speaking time.
+LEAST_SHARE = 0.3
+_MOST_BYTES = 2**26
+_CUE = re.compile(
+    r"(\d+):(\d\d):(\d\d)[,.](\d{1,3})\s*-->\s*(\d+):(\d\d):(\d\d)[,.](\d{1,3})"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A speaker, and who it probably is.
+
+    Attributes
+    ----------
+    speaker : str
+        Name in the diarization file.
+    seconds : float
+        Speaking time.
+    character : int or None
+        Number of the character; None if nobody fits.
+    label : str
+        Label of the character; the speaker's name if nobody fits.
+    share : float
+        Share of the speaking time in which the character is seen.
+    second : float
+        The same for the character who fits second best.
+    """
+
+    speaker: str
+    seconds: float
+    character: int | None
+    label: str
+    share: float
+    second: float
+
+
+def read_rttm(path: str | Path) -> dict[str, dict[str, Intervals]]:
+    """Return when each speaker speaks, by file and speaker, in seconds."""
+    spans: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        words = line.split()
+        if not words or words[0] != "SPEAKER":
+            continue
+        try:
+            file, start, length, speaker = words[1], float(words[3]), float(words[4]), words[7]
+        except (IndexError, ValueError) as error:
+            raise InputError(
+                f"{path}, line {number}: not 'SPEAKER file 1 start duration <NA> <NA> name'"
+            ) from error
+        if not (math.isfinite(start) and math.isfinite(length) and start >= 0 and length >= 0):
+            raise InputError(f"{path}, line {number}: times must be numbers from 0")
+        spans.setdefault(file, {}).setdefault(speaker, []).append((start, start + length))
+    if not spans:
+        raise InputError(f"{path}: no line begins with SPEAKER; is it an RTTM file?")
+    return {
+        file: {speaker: union(parts) for speaker, parts in speakers.items()}
+        for file, speakers in spans.items()
+    }
+
+
+def match_voices(cast: CurrentCast, speech: Mapping[str, Mapping[str, Intervals]]) -> list[Voice]:
+    """Match speakers to characters, one to one, so that they share the most time.
+
+    Parameters
+    ----------
+    cast : Corrections
+        The cast of a folder.
+    speech : mapping
+        File → speaker → intervals, as :func:`read_rttm` returns it. A file is a video of the cast
+        with that name, with or without suffix; for a cast of one video, any name will do.
+
+    Returns
+    -------
+    list of Voice
+        By speaking time, the longest first.
+    """
+    pairs = [(speech[file], _video(cast, file, len(speech))) for file in speech]
+    speakers = sorted({one for spoken, _ in pairs for one in spoken})
+    numbers = [one.number for one in cast.cast.characters]
+    shared = np.zeros((len(speakers), len(numbers)))
+    seconds = np.zeros(len(speakers))
+    labels: dict[int, str] = {}
+    for spoken, timeline in pairs:
+        for i, speaker in enumerate(speakers):
+            seconds[i] += _length(spoken.get(speaker, np.empty((0, 2))))
+        for person in timeline.people:
+            number = person.character.number
+            labels[number] = person.label
+            seen = union([(one.start, one.end) for one in person.appearances])
+            for i, speaker in enumerate(speakers):
+                if speaker in spoken:
+                    both = intersection(spoken[speaker], seen)
+                    shared[i, numbers.index(number)] += _length(both)
+    share = shared / np.maximum(seconds, 1e-9)[:, None]
+    rows, columns = linear_sum_assignment(-shared)
+    matched = {
+        int(i): int(j) for i, j in zip(rows, columns, strict=True) if share[i, j] >= LEAST_SHARE
+    }
+    voices = []
+    for i, speaker in enumerate(speakers):
+        j = matched.get(i)
+        others = np.delete(share[i], j) if j is not None else share[i]
+        voices.append(
+            Voice(
+                speaker, float(seconds[i]), None if j is None else numbers[j],
+                speaker if j is None else labels[numbers[j]],
+                0.0 if j is None else float(share[i, j]), float(others.max(initial=0.0)),
+            )
+        )  # fmt: skip
+    return sorted(voices, key=lambda one: -one.seconds)
+
+
+def named_subtitles(path: str | Path, voices: list[Voice], spoken: Mapping[str, Intervals]) -> str:
+    """Return subtitles (SRT or WebVTT) with the name of who speaks before each cue's text.
+
+    A cue is given to the speaker who speaks most in it; if nobody does, it stays as it is.
+    """
+    labels = {one.speaker: one.label for one in voices}
+    lines = _read(path).splitlines()
+    found = False
+    for number, line in enumerate(lines[:-1]):
+        cue = _CUE.search(line)
+        if cue is None:
+            continue
+        found = True
+        values = [int(one) for one in cue.groups()]
+        start, end = (3600 * h + 60 * m + s + ms / 1000 for h, m, s, ms in (values[:4], values[4:]))
+        span = np.array([[start, max(start, end)]])
+        overlap = {one: _length(intersection(parts, span)) for one, parts in spoken.items()}
+        speaker = max(overlap, key=overlap.__getitem__, default=None)
+        if speaker is not None and overlap[speaker] > 0:
+            lines[number + 1] = f"{labels.get(speaker, speaker)}: {lines[number + 1]}"
+    if not found:
+        raise InputError(f"{path}: no times such as 00:00:01,000 --> 00:00:02,000 in it")
+    return "\n".join(lines) + "\n"
+
+
+def _video(cast: CurrentCast, file: str, files: int) -> Timeline:
+    every = timelines(cast)
+    if len(every) == 1 and files == 1:
+        return every[0]
+    for one in every:
+        if file in (one.video, Path(one.video).stem, one.video.replace(" ", "_")):
+            return one
+    names = ", ".join(one.video for one in every)
+    raise InputError(f"the diarization names {file!r}, which is no video of {cast.folder}: {names}")
+
+
+def _length(intervals: Intervals) -> float:
+    return float(np.diff(intervals).sum())
+
+
+def _read(path: str | Path) -> str:
+    path = Path(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path}: larger than {_MOST_BYTES // 2**20} MiB")
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text in UTF-8 ({error})") from error

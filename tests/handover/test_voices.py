@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from castlist import InputError
+from castlist.handover.voices import match_voices, named_subtitles, read_rttm
+from tests.export.casts import made_cast
+
+RTTM = """\
+SPEAKER film 1 0.00 3.00 <NA> <NA> spk_b <NA> <NA>
+SPEAKER film 1 4.00 4.00 <NA> <NA> spk_a <NA> <NA>
+SPEAKER film 1 20.00 5.00 <NA> <NA> narrator <NA> <NA>
+"""
+
+
+@pytest.fixture
+def cast(tmp_path):
+    # Anna is seen from 0 to 10 s, Ben from 0 to 3 s.
+    cast = made_cast(tmp_path / "f.cast", spans=[(0, 9.8, 0), (0, 2.8, 1)], duration=30)
+    first, second = cast.cast.characters
+    cast.name(first.number, "Anna")
+    cast.name(second.number, "Ben")
+    (tmp_path / "talk.rttm").write_text(RTTM)
+    return cast
+
+
+def test_speakers_are_matched_one_to_one_by_shared_time(cast, tmp_path):
+    voices = match_voices(cast, read_rttm(tmp_path / "talk.rttm"))
+    found = {one.speaker: one for one in voices}
+    # Anna is seen while both speak; Ben only fits spk_b, so that she is left for spk_a.
+    assert (found["spk_a"].label, found["spk_b"].label) == ("Anna", "Ben")
+    assert found["spk_a"].share == found["spk_b"].share == pytest.approx(1)
+    assert found["spk_b"].second == pytest.approx(1)
+    assert found["narrator"].character is None
+    assert found["narrator"].seconds == pytest.approx(5)
+    assert [one.speaker for one in voices] == ["narrator", "spk_a", "spk_b"]
+
+
+def test_subtitles_get_names(cast, tmp_path):
+    speech = read_rttm(tmp_path / "talk.rttm")
+    voices = match_voices(cast, speech)
+    (tmp_path / "in.srt").write_text(
+        "1\n00:00:00,500 --> 00:00:02,000\nHello.\n\n2\n00:00:05,000 --> 00:00:06,000\nHi.\n"
+        "There.\n\n3\n00:00:15,000 --> 00:00:16,000\n(music)\n"
+    )
+    text = named_subtitles(tmp_path / "in.srt", voices, speech["film"])
+    assert "\nBen: Hello.\n" in text
+    assert "\nAnna: Hi.\nThere.\n" in text
+    assert "\n(music)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is it an RTTM file"),
+        ("SPEAKER f 1 x 2 <NA> <NA> a <NA>", "line 1: not 'SPEAKER"),
+        ("SPEAKER f 1 -1 2 <NA> <NA> a <NA>", "numbers from 0"),
+        ("SPEAKER f 1 nan 2 <NA> <NA> a <NA>", "numbers from 0"),
+    ],
+)
+def test_files_that_are_no_rttm(tmp_path, text, message):
+    (tmp_path / "x.rttm").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_rttm(tmp_path / "x.rttm")

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from castlist import InputError, complete_linkage
-from castlist.cluster.ray import RayCrew, ray_linkage
+from castlist import InputError, complete_linkage, ray_linkage
+from castlist.cluster.executor import RayExecutor
 from tests.cluster.test_linkage import balls
 from tests.rays import kill_a_worker, nodes
 
@@ -54,10 +54,10 @@ def test_pivots_and_links(two_nodes):
 def test_little_memory(two_nodes, monkeypatch, block):
     """Every way through: graphs in parts, blocks, and components too large for either."""
     points = balls(1_500, 4, 0.1, seed=3)
-    monkeypatch.setattr("castlist.cluster.components.FEW_EDGES", 16)
+    monkeypatch.setattr("castlist.cluster.merging.FEW_EDGES", 16)
     same(points, 0.1, cannot_link=[(0, 1), (2, 3)])
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 2_000)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 2_000)
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", block)
     same(points, 0.2, must_link=[(5, 9)], cannot_link=[(0, 1), (2, 3)])
 
@@ -66,16 +66,16 @@ def test_points_are_put_once(two_nodes, monkeypatch):
     import ray
 
     points, put = balls(3_000, 8, 0.1, seed=4), []
-    crew = RayCrew(ray)
-    monkeypatch.setattr(crew, "keep", lambda value: put.append(value) or ray.put(value))
-    complete_linkage(points, 0.4, crew=crew)
+    executor = RayExecutor(ray)
+    monkeypatch.setattr(executor, "put", lambda value: put.append(value) or ray.put(value))
+    complete_linkage(points, 0.4, executor=executor)
     assert sum(value is points for value in put) == 1
 
 
 def test_a_worker_killed_in_between(two_nodes):
     points = balls(20_000, 16, 0.05, seed=5).astype(np.float32)
     with ThreadPoolExecutor() as pool:
-        killed = pool.submit(kill_a_worker, two_nodes, "_work_off")
+        killed = pool.submit(kill_a_worker, two_nodes, "_run_batch")
         there = ray_linkage(points, 0.2)
         assert killed.result() > 0
     np.testing.assert_array_equal(there.labels, complete_linkage(points, 0.2).labels)
@@ -84,7 +84,7 @@ def test_a_worker_killed_in_between(two_nodes):
 def test_mistakes(two_nodes):
     with pytest.raises(InputError, match="row 1 has a value that is not finite"):
         ray_linkage([[0.0], [np.nan]], 1.0)
-    with pytest.raises(InputError, match="make them one"):
+    with pytest.raises(InputError, match="must-links put them into one cluster"):
         ray_linkage([[0.0], [1.0]], 1.0, must_link=[(0, 1)], cannot_link=[(0, 1)])
 
 

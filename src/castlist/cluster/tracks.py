@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from castlist.cluster.linkage import Linkage, complete_linkage
 from castlist.errors import InputError, counted
+from castlist.geometry import iou_matrix
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 
@@ -198,7 +199,7 @@ def same_place(tracks: TrackSet) -> NDArray[np.int64]:
         earlier, later = np.flatnonzero(ends == setup), np.flatnonzero(begins == setup)
         for start in range(0, len(earlier), _ROWS):
             rows = earlier[start : start + _ROWS]
-            overlap = _overlap(tracks.box[last[rows]], tracks.box[first[later]])
+            overlap = iou_matrix(tracks.box[last[rows]], tracks.box[first[later]])
             before = tracks.time[last[rows], None] < tracks.time[first[later]]
             i, j = np.nonzero((overlap >= _SAME_PLACE) & before)
             found.append(np.stack([rows[i], later[j]], axis=1))
@@ -209,13 +210,3 @@ def _setup_of(tracks: TrackSet, faces: NDArray[np.int64], width: int) -> NDArray
     """Return the set-up of one face per track, another number in each video; -1 if not known."""
     setup = tracks.setup[faces].astype(np.int64)
     return np.where(setup < 0, -1, setup + width * tracks.video)
-
-
-def _overlap(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the intersection over union of all pairs of boxes."""
-    a, b = one[:, None].astype(np.float64), other[None].astype(np.float64)
-    low = np.maximum(a[..., :2], b[..., :2])
-    high = np.minimum(a[..., :2] + a[..., 2:], b[..., :2] + b[..., 2:])
-    shared = np.prod(np.maximum(high - low, 0), axis=-1)
-    union = np.prod(a[..., 2:], axis=-1) + np.prod(b[..., 2:], axis=-1) - shared
-    return np.asarray(shared / np.maximum(union, 1e-9))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.geometry import iou
 from castlist.io.truth import NOTFACE, UNSURE
 
 #: Seconds that a found face and a truth face may be apart.
@@ -53,24 +54,6 @@ class TrackTruth:
         return self.unmatched | self.notface
 
 
-def intersection_over_union(
-    a: NDArray[np.floating], b: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """Return how much boxes overlap, row by row: 0 (apart) to 1 (the same).
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n, 4)
-        x, y, width, height.
-    """
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    low = np.maximum(a[:, :2], b[:, :2])
-    side = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:]) - low
-    shared = np.maximum(side[:, 0], 0) * np.maximum(side[:, 1], 0)
-    union = a[:, 2] * a[:, 3] + b[:, 2] * b[:, 3] - shared
-    return np.asarray(shared / (union + 1e-9))  # two boxes of no size are 0, not NaN
-
-
 def match_faces(
     time: NDArray[np.floating],
     box: NDArray[np.floating],
@@ -97,7 +80,7 @@ def match_faces(
     face = np.repeat(np.arange(len(time)), count)
     begin = np.cumsum(count) - count
     candidate = by_time[np.repeat(first - begin, count) + np.arange(len(face))]
-    overlap = intersection_over_union(np.asarray(box)[face], np.asarray(truth_box)[candidate])
+    overlap = iou(np.asarray(box)[face], np.asarray(truth_box)[candidate])
     overlap = overlap - COST_OF_TIME * np.abs(truth_time[candidate] - time[face])
     kept = overlap >= SAME
     face, candidate, overlap = face[kept], candidate[kept], overlap[kept]

@@ -32,9 +32,9 @@ def test_tracks_that_share_a_frame_can_be_kept_apart(crowd):
     assert len(set(labels.tolist())) == 2
 
 
-@pytest.mark.parametrize("asked", ["n_clusters", "at_most"])
+@pytest.mark.parametrize("asked", ["n_characters", "max_characters"])
 def test_a_number_wins_over_shared_frames(crowd, asked):
-    tau = None if asked == "n_clusters" else 1.0
+    tau = None if asked == "n_characters" else 1.0
     for order in ([0, 1, 2], [2, 1, 0]):
         tracks = crowd[np.array(order)]
         made = cluster_tracks(tracks, threshold=tau, overlaps=True, **{asked: 1})
@@ -51,19 +51,19 @@ def test_something_must_say_when_to_stop(crowd):
 
 
 @pytest.mark.parametrize(
-    ("asked", "option"), [("n_clusters", "--characters"), ("at_least", "--min-characters")]
+    ("asked", "words"), [("n_characters", "make 4"), ("min_characters", "make at least 4")]
 )
-def test_more_characters_than_tracks_cannot_be(crowd, asked, option):
-    tau = None if asked == "n_clusters" else 1.0
+def test_more_characters_than_tracks_are_refused(crowd, asked, words):
+    tau = None if asked == "n_characters" else 1.0
     assert cluster_tracks(crowd, threshold=tau, **{asked: 3}).n_clusters == 3
-    with pytest.raises(InputError, match=f"3 tracks, so 3 characters at most; .* {option}$"):
+    with pytest.raises(InputError, match=f"cannot {words} characters of 3 tracks; give at most 3$"):
         cluster_tracks(crowd, threshold=tau, **{asked: 4})
 
 
 def test_a_model_of_another_describer_is_refused(crowd):
     model = BallModel((1, 2), describer="SFace")
     assert len(cluster_tracks(crowd, model).labels) == 3  # the tracks do not say
-    with pytest.raises(InputError, match="features of SFace, and the tracks have .* of other"):
+    with pytest.raises(InputError, match="features of SFace, but the tracks have .* of other"):
         cluster_tracks(replace(crowd, describer="other"), model)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -101,7 +103,7 @@ def test_overlaps_are_the_pairs_that_share_a_frame(faces):
         ({"identity": ["a", "b", "a"]}, "track '1'.*more than one identity"),
         ({"shot": [1, 2, 1]}, "track '1'.*more than one shot"),
         ({"end": [1.0, np.nan, 1.0]}, "track '1'.*more than one end"),
-        ({"end": [np.inf] * 3}, "end has a value that is no number"),
+        ({"end": [np.inf] * 3}, "end has a value that is not a number"),
         ({"feature": [[1.0], [np.nan], [2.0]]}, "face 1 is not finite"),
         ({"feature": [[1.0], [2.0]]}, "2 features for 3 faces"),
         ({"feature": [1.0, 2.0, 3.0]}, "faces × dims"),
@@ -121,7 +123,7 @@ def test_ids_used_twice_are_refused(tracks):
 def test_a_track_with_no_face_is_refused(tracks):
     from dataclasses import replace
 
-    with pytest.raises(InputError, match="track 'a': a track with no face"):
+    with pytest.raises(InputError, match="track 'a': the track has no face"):
         replace(tracks, offsets=np.array([0, 3, 3, 6]))
 
 
@@ -163,7 +165,7 @@ def test_values_beyond_float32_are_refused():
      {"box": [[0, 0, 1, -np.inf]] * 2}, {"score": [1e300, 0]}],
 )  # fmt: skip
 def test_numbers_that_are_none(column):
-    with pytest.raises(InputError, match="no number, or too large"):
+    with pytest.raises(InputError, match="not a number or is too large"):
         TrackSet.from_faces(["a", "a"], **column)
 
 
@@ -171,3 +173,24 @@ def test_numbers_that_are_none(column):
 def test_columns_that_are_no_numbers(values):
     with pytest.raises(InputError, match="time must be numbers, not"):
         TrackSet.from_faces(["a", "a"], time=values)
+
+
+def test_a_notebook_shows_a_table():
+    tracks = TrackSet.from_faces(
+        ["a", "a", "b"], feature=np.eye(3, 8), identity=["joyce", "joyce", ""],
+        video="<b>A & B</b>", describer="SFace",
+    )  # fmt: skip
+    table = ElementTree.fromstring(tracks._repr_html_())
+    assert [[cell.text for cell in row] for row in table.iter("tr")] == [
+        ["Videos", "1: <b>A & B</b>"],
+        ["Tracks", "2"],
+        ["Faces", "3"],
+        ["Labelled", "1 of 2 tracks"],
+        ["Features", "8-d"],
+        ["Describer", "SFace"],
+    ]
+    many = TrackSet.join([TrackSet.from_faces(["x"], video=f"e{k}") for k in range(7)])
+    text = "".join(ElementTree.fromstring(many._repr_html_()).itertext())
+    assert "7: e0, e1, e2, e3, e4 and 2 more" in text
+    assert "Featuresnone" in text
+    assert "Describernot known" in text

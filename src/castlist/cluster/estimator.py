@@ -133,13 +133,13 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             labels[start : start + height] = np.where(within, nearest, -1)
         return labels
 
-    def _embed(self, X: NDArray[np.floating]) -> NDArray[np.floating]:
+    def _embed(self, X: ArrayLike) -> NDArray[np.floating]:
         """Return the embeddings of new rows, each as if it were added to the rows of fit."""
         if self.model is None:
-            return X
+            return np.asarray(X)
         if not self.model.takes_evidence:  # it averages no neighbours: rows are independent
             return self.model.embed(X)
-        embedded = [self.model.embed(np.vstack([self._fit_X, row]))[-1] for row in X]
+        embedded = [self.model.embed(np.vstack([self._fit_X, row]))[-1] for row in np.asarray(X)]
         return np.array(embedded)
 
     def _threshold(self) -> float | None:

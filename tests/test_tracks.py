@@ -110,7 +110,7 @@ def test_overlaps_are_the_pairs_that_share_a_frame(faces):
         ({"frame": [1, 2]}, "frame has 2 values for 3 faces"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_inconsistent_columns_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         TrackSet.from_faces([1, 1, 2], **change)
 
@@ -148,7 +148,7 @@ def test_the_empty_set_works():
     assert empty.mean_features().shape == (0, 4)
 
 
-def test_nobody_is_not_a_person_called_none():
+def test_missing_identities_are_not_names():
     tracks = TrackSet.from_faces([1, 2, 3], identity=[None, "joyce", float("nan")])
     assert tracks.identity.tolist() == ["", "joyce", ""]
 
@@ -164,13 +164,13 @@ def test_values_beyond_float32_are_refused():
      {"frame": np.array([2**64 - 1, 0], np.uint64)}, {"time": [0, np.inf]}, {"time": [1e20, 0]},
      {"box": [[0, 0, 1, -np.inf]] * 2}, {"score": [1e300, 0]}],
 )  # fmt: skip
-def test_numbers_that_are_none(column):
+def test_values_that_are_not_numbers_are_refused(column):
     with pytest.raises(InputError, match="not a number or is too large"):
         TrackSet.from_faces(["a", "a"], **column)
 
 
 @pytest.mark.parametrize("values", [["1", "2"], np.array([0, 10**15], "M8[us]"), [1, None]])
-def test_columns_that_are_no_numbers(values):
+def test_columns_of_other_types_are_refused(values):
     with pytest.raises(InputError, match="time must be numbers, not"):
         TrackSet.from_faces(["a", "a"], time=values)
 

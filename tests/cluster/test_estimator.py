@@ -32,7 +32,7 @@ def test_new_rows_go_where_linkage_would_put_them():
     assert fitted.predict([[2.0], [2.5], [9.5], [5.0]]).tolist() == [0, -1, 1, -1]
 
 
-def test_links_reach_the_linkage():
+def test_links_are_passed_on():
     labels = BallClustering(threshold=4.0).fit([[0.0], [1.0]], cannot_link=[(0, 1)]).labels_
     assert labels.tolist() == [0, 1]
 
@@ -43,12 +43,12 @@ def test_it_works_in_a_pipeline():
     assert labels.shape == (30,)
 
 
-def test_something_must_say_when_to_stop():
+def test_without_model_threshold_and_number_it_is_refused():
     with pytest.raises(InputError, match="a model, a threshold or n_clusters"):
         BallClustering().fit([[0.0], [1.0]])
 
 
-def test_rows_of_fit_are_never_strangers():
+def test_rows_of_fit_are_never_predicted_as_new():
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(30, 8))
         assert (BallClustering(n_clusters=5).fit(X).predict(X) >= 0).all()

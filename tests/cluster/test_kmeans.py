@@ -54,7 +54,7 @@ def test_as_many_clusters_as_points():
 
 @pytest.mark.parametrize("n_clusters", [4, 5, 30])
 @pytest.mark.parametrize("seed", range(5))
-def test_fewer_distinct_points_than_clusters_pass_without_a_word(n_clusters, seed):
+def test_fewer_distinct_points_than_clusters_give_no_warning(n_clusters, seed):
     rng = np.random.default_rng(seed)
     which = np.concatenate([np.arange(4), rng.integers(0, 4, 36)])
     with warnings.catch_warnings():
@@ -64,7 +64,7 @@ def test_fewer_distinct_points_than_clusters_pass_without_a_word(n_clusters, see
 
 
 @pytest.mark.parametrize("n_clusters", [-1, 0, 4])
-def test_a_number_of_clusters_that_cannot_be(n_clusters):
+def test_impossible_numbers_of_clusters_are_refused(n_clusters):
     with pytest.raises(InputError, match=f"make {n_clusters} clusters of 3 rows; give 1 to 3"):
         k_means(np.eye(3), n_clusters)
 
@@ -106,7 +106,7 @@ def test_two_different_points_are_no_evidence_of_two_clusters(method):
 
 
 @every_method
-def test_it_computes_on_one_thread_and_gives_the_others_back(method, monkeypatch):
+def test_it_computes_on_one_thread_and_restores_the_limit(method, monkeypatch):
     """Sums over threads come in any order, and so their last digits."""
     seen = []
     fit = KMeans.fit
@@ -143,7 +143,7 @@ def test_every_round_improves_all_centres():
     assert split_in_rounds(points, lambda cluster: bad, k_max=1).tolist() == [0, 0, 0, 1, 1]
 
 
-def test_rounds_end_although_a_split_falls_together_again(monkeypatch):
+def test_rounds_end_although_a_split_collapses_again(monkeypatch):
     monkeypatch.setattr("castlist.cluster.kmeans.lloyd_from", lambda points, _: np.arange(4) * 0)
     assert split_in_rounds(np.arange(4.0)[:, None], halves).tolist() == [0, 0, 0, 0]
 
@@ -233,7 +233,7 @@ def test_a_cluster_is_split_where_the_reference_says_so(dim):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_x_means_blobs_are_found_and_counted(seed):
+def test_x_means_finds_and_counts_blobs(seed):
     points, truth = grid_of_blobs(3, 600, seed)
     labels = x_means(points, k_max=50)
     np.testing.assert_array_equal(labels, by_first_appearance(truth))
@@ -251,20 +251,20 @@ def test_an_even_spread_over_the_plane_is_not_split():
     assert not x_means(np.random.default_rng(0).uniform(size=(400, 2)), k_max=10).any()
 
 
-def test_x_means_one_gaussian_is_one_cluster():
+def test_x_means_keeps_one_gaussian_as_one_cluster():
     for seed in range(10):
         points = np.random.default_rng(seed).normal(size=(300, 5))
         assert not x_means(points, k_max=50).any()
 
 
-def test_x_means_k_max_is_crossed_by_the_round_that_ends_it():
+def test_x_means_stops_after_the_round_that_crosses_k_max():
     points, _ = grid_of_blobs(6, 720, seed=0)
     for k_max in (3, 10, 20, 35):
         assert k_max < x_means(points, k_max=k_max).max() + 1 <= 2 * k_max
     assert x_means(points, k_max=36).max() + 1 == 36
 
 
-def test_everybody_is_nearest_to_their_own_mean():
+def test_every_point_is_nearest_to_its_own_mean():
     """Centres are improved over all points, not only inside the cluster that was split."""
     points = sheet()
     labels = x_means(points, k_max=10)
@@ -273,13 +273,13 @@ def test_everybody_is_nearest_to_their_own_mean():
     np.testing.assert_array_equal(cdist(points, means).argmin(axis=1), labels)
 
 
-def test_x_means_the_same_seed_gives_the_same_labels():
+def test_x_means_with_the_same_seed_gives_the_same_labels():
     first, second = (x_means(sheet(), k_max=30, seed=4) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert (first != x_means(sheet(), k_max=30, seed=5)).any()
 
 
-def test_x_means_duplicates_of_a_few_points():
+def test_x_means_finds_a_few_duplicated_points():
     points = np.repeat([[0.0, 0.0], [1.0, 0.0], [50.0, 9.0]], 10, axis=0)
     assert x_means(points, k_max=10).tolist() == [0] * 10 + [1] * 10 + [2] * 10
 
@@ -314,7 +314,7 @@ def test_in_one_dimension_the_statistic_alone_decides():
     assert 5 < sum(np.array(statistics) > 1.8692) < 35
 
 
-def test_points_are_judged_along_the_line_through_both_centres():
+def test_points_are_tested_along_the_line_through_both_centres():
     """Two groups apart along the diagonal, and a Gaussian across it that is no evidence."""
     rng = np.random.default_rng(0)
     along = np.repeat([-4.0, 4.0], 100) + rng.normal(size=200)
@@ -327,7 +327,7 @@ def test_points_are_judged_along_the_line_through_both_centres():
 
 
 @pytest.mark.parametrize(("n", "dim"), [(30, 1), (300, 2), (2000, 8)])
-def test_g_means_one_gaussian_is_one_cluster(n, dim):
+def test_g_means_keeps_one_gaussian_as_one_cluster(n, dim):
     for seed in range(10):
         points = 5 + np.random.default_rng(seed).normal(size=(n, dim)) * (1 + np.arange(dim))
         assert not g_means(points).any()
@@ -335,7 +335,7 @@ def test_g_means_one_gaussian_is_one_cluster(n, dim):
 
 @pytest.mark.parametrize("dim", [2, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_g_means_blobs_are_found_and_counted(dim, seed):
+def test_g_means_finds_and_counts_blobs(dim, seed):
     centres = np.random.default_rng(seed).permutation(np.indices((4, 4)).reshape(2, -1).T)[:9]
     centres = np.pad(centres, ((0, 0), (0, dim - 2)))
     points, truth = make_blobs(900, centers=20 * centres, random_state=seed)
@@ -355,14 +355,14 @@ def test_the_split_is_along_the_main_direction(far, axis):
         np.testing.assert_array_equal(labels, by_first_appearance(corner // 2))
 
 
-def test_halves_that_fall_together_are_one_cluster(monkeypatch):
+def test_halves_that_collapse_are_one_cluster(monkeypatch):
     points = np.repeat([[0.0], [1.0]], 50, axis=0)
     assert g_means(points).any()
     monkeypatch.setattr("castlist.cluster.kmeans.lloyd_from", lambda points, _: np.arange(100) * 0)
     assert not g_means(points).any()
 
 
-def test_g_means_k_max_ends_the_splitting():
+def test_g_means_stops_after_k_max():
     points, _ = make_blobs(900, centers=20 * np.indices((3, 3)).reshape(2, -1).T, random_state=0)
     assert 3 < g_means(points, k_max=3).max() + 1 <= 6
     assert g_means(points, k_max=9).max() + 1 == 9
@@ -376,14 +376,14 @@ def test_fewer_than_eight_points_are_never_split():
     assert g_means(eight, critical=1.0).tolist() == [0] * 4 + [1] * 4
 
 
-def test_g_means_duplicates_of_a_few_points():
+def test_g_means_finds_a_few_duplicated_points():
     points = np.repeat([[0.0, 0.0], [1.0, 0.0], [50.0, 9.0]], 20, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert g_means(points).tolist() == [0] * 20 + [1] * 20 + [2] * 20
 
 
-def test_g_means_the_same_seed_gives_the_same_labels():
+def test_g_means_with_the_same_seed_gives_the_same_labels():
     # Wide enough for principal components by random numbers, and overclustered for sure.
     points = np.random.default_rng(0).uniform(size=(1000, 150))
     first, second = (g_means(points, seed=4) for _ in range(2))
@@ -392,6 +392,6 @@ def test_g_means_the_same_seed_gives_the_same_labels():
 
 
 @pytest.mark.parametrize("critical", [0, -1.8, float("nan")])
-def test_a_critical_value_that_cannot_be(critical):
+def test_impossible_critical_values_are_refused(critical):
     with pytest.raises(InputError, match="must be positive"):
         g_means(np.eye(3), critical=critical)

@@ -67,7 +67,7 @@ def test_merges_are_scipys():
     )
 
 
-def test_float32_rounding_decides_nothing():
+def test_float32_rounding_does_not_change_the_partition():
     # In float32 these three distances are one; in float64 only the first is within τ.
     far = 1e4
     points = np.array([[far, 0.0], [far + 1, 0.0], [far + 2 + 1e-9, 0.0], [far + 3 - 1e-9, 0]])
@@ -79,7 +79,7 @@ def test_float32_rounding_decides_nothing():
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_links_as_the_greedy_loop_makes_them(data):
+def test_links_as_in_the_greedy_loop(data):
     n = data.draw(st.integers(1, 14), "n")
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
     points = rng.normal(size=(n, data.draw(st.integers(1, 3), "dim")))
@@ -105,7 +105,7 @@ def test_links_as_the_greedy_loop_makes_them(data):
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_number_gives_avoid_links_up_and_no_others(data):
+def test_a_number_breaks_avoid_links_only(data):
     n = data.draw(st.integers(1, 12), "n")
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
     points = rng.normal(size=(n, 2))
@@ -253,7 +253,7 @@ def test_bad_arguments_are_refused(arguments, message):
         complete_linkage(**{"X": [[0.0], [1.0], [2.0]], "threshold": 1.0, **arguments})
 
 
-def test_what_was_never_there_cannot_be_cut():
+def test_impossible_cuts_are_refused():
     result = complete_linkage([[0.0], [1.0], [9.0]], 2.0)
     with pytest.raises(InputError, match="cannot cut at 3: merging stopped at threshold 2"):
         result.cut(3.0)
@@ -277,7 +277,7 @@ def test_a_dendrogram_that_cannot_fit_is_refused(monkeypatch):
     n=st.integers(1, 60), seed=st.integers(0, 10**6), tau=st.floats(0.01, 8.0),
     n_links=st.integers(0, 25),
 )  # fmt: skip
-def test_few_rows_are_clustered_as_many_are(n, seed, tau, n_links):
+def test_few_rows_are_clustered_like_many(n, seed, tau, n_links):
     """By the whole dendrogram, and by pairs within τ; links of every kind."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, 3))

@@ -34,7 +34,7 @@ SHAPES = {
 
 @pytest.fixture
 def products(monkeypatch):
-    """Count the entries of all products made."""
+    """Count the entries of all matrix products."""
     count = [0]
 
     def counted(rows, columns, limit, near=pair_search.near):
@@ -58,7 +58,7 @@ def n_candidates(cloud, threshold, found) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_never_a_tenth_more_products_than_looking_at_all_pairs(shape, products) -> None:
+def test_pivots_never_cost_a_tenth_more_than_all_pairs(shape, products) -> None:
     cloud, threshold = pair_search.Cloud(SHAPES[shape]), 0.1
     all_pairs = n_candidates(cloud, threshold, None)
     brute, products[0] = products[0], 0
@@ -81,7 +81,7 @@ def test_every_pair_within_the_threshold_is_found() -> None:
     within = set(map(tuple, np.column_stack([i, j])[square <= threshold].tolist()))
     assert len(within) > 1_000
     assert within <= set(map(tuple, pairs.tolist()))
-    assert len(pairs) == len(set(map(tuple, pairs.tolist())))  # each looked at once
+    assert len(pairs) == len(set(map(tuple, pairs.tolist())))  # each found once
 
 
 def pairs(search):
@@ -128,7 +128,7 @@ def test_pivots_are_used_where_they_pay():
     assert find_pivots(Cloud(close), 4.0) is None
 
 
-def test_one_crowd_without_gaps_has_no_pivots(monkeypatch):
+def test_one_dense_cluster_has_no_pivots(monkeypatch):
     monkeypatch.setattr(pair_search, "_MOST_PAIRS", 1000)
     points = np.random.default_rng(0).normal(size=(20_000, 3))
     assert find_pivots(Cloud(points), 100.0) is None

@@ -13,7 +13,7 @@ from tests.cluster.test_linkage import balls, scipy_labels
 
 @pytest.fixture(params=[0, 6, 10**6])
 def tight(request, monkeypatch):
-    """So little room that nearly every merge is a stage of its own: no, small or large blocks."""
+    """Allow so few edges that nearly every merge is its own stage; no, small or large blocks."""
     monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
     monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 40)
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", request.param)
@@ -58,7 +58,7 @@ def test_a_crowd_of_duplicates_needs_no_pairs(tight):
 
 
 @pytest.mark.parametrize("tight", [0], indirect=True)
-def test_too_many_equal_distances_are_an_error_not_a_flood(tight):
+def test_too_many_equal_distances_are_an_error(tight):
     # 60 corners of a simplex: every pair is exactly as far apart as every other.
     with pytest.raises(CastlistError, match="have the same distance 2, too many for memory"):
         complete_linkage(np.eye(60), 2.0)
@@ -72,7 +72,7 @@ def test_pivots_and_all_pairs_give_one_partition(monkeypatch):
     np.testing.assert_array_equal(by_pivots.merges, by_all.merges)
 
 
-def test_a_crowd_nearer_than_float32_can_tell(monkeypatch):
+def test_points_closer_than_float32_can_resolve(monkeypatch):
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", 100)
     monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
     monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 20_000)

@@ -33,7 +33,7 @@ def test_tracks_that_share_a_frame_can_be_kept_apart(crowd):
 
 
 @pytest.mark.parametrize("asked", ["n_characters", "max_characters"])
-def test_a_number_wins_over_shared_frames(crowd, asked):
+def test_a_number_takes_precedence_over_shared_frames(crowd, asked):
     tau = None if asked == "n_characters" else 1.0
     for order in ([0, 1, 2], [2, 1, 0]):
         tracks = crowd[np.array(order)]
@@ -45,7 +45,7 @@ def test_a_number_wins_over_shared_frames(crowd, asked):
     assert len(made.given_up) == 0
 
 
-def test_something_must_say_when_to_stop(crowd):
+def test_without_model_threshold_and_number_it_is_refused(crowd):
     with pytest.raises(InputError, match="a model, a threshold or a number of characters"):
         cluster_tracks(crowd)
 
@@ -58,6 +58,11 @@ def test_more_characters_than_tracks_are_refused(crowd, asked, words):
     assert cluster_tracks(crowd, threshold=tau, **{asked: 3}).n_clusters == 3
     with pytest.raises(InputError, match=f"cannot {words} characters of 3 tracks; give at most 3$"):
         cluster_tracks(crowd, threshold=tau, **{asked: 4})
+
+
+def test_bounds_in_the_wrong_order_are_refused(crowd):
+    with pytest.raises(InputError, match="minimum number of characters, 3, is greater than .* 2"):
+        cluster_tracks(crowd, threshold=1.0, min_characters=3, max_characters=2)
 
 
 def test_a_model_of_another_describer_is_refused(crowd):
@@ -88,7 +93,7 @@ def made(setups, boxes, frames, faces=3):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 25))
-def test_pairs_are_those_of_which_one_begins_where_the_other_ended(seed, n):
+def test_same_place_pairs_begin_where_the_other_ended(seed, n):
     rng = np.random.default_rng(seed)
     setups, frames = rng.integers(-1, 3, (n, 2)), rng.integers(0, 40, n)
     boxes = np.concatenate([rng.uniform(0, 60, (n, 2, 2)), rng.uniform(10, 40, (n, 2, 2))], axis=2)

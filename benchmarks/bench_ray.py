@@ -17,7 +17,7 @@ from ball_data import ball_points
 from numpy.typing import NDArray
 
 from castlist import Linkage, complete_linkage
-from castlist.cluster.ray import RayCrew
+from castlist.cluster.executor import RayExecutor
 from castlist.ray_cluster import cluster
 
 _WARM = 20_000  # points: enough for pivots, blocks and graphs
@@ -31,10 +31,10 @@ def timed(work: Callable[[], Linkage]) -> tuple[float, NDArray[np.int64]]:
 
 def on_ray(points: NDArray[np.float32], tau: float, workers: int) -> tuple[float, Any]:
     with cluster(num_cpus=workers) as ray:
-        crew = RayCrew(ray)
+        executor = RayExecutor(ray)
         for _ in range(2):
-            complete_linkage(points[:_WARM], tau, crew=crew)
-        return timed(lambda: complete_linkage(points, tau, crew=crew))
+            complete_linkage(points[:_WARM], tau, executor=executor)
+        return timed(lambda: complete_linkage(points, tau, executor=executor))
 
 
 def main() -> None:

@@ -18,13 +18,9 @@ from ball_data import ball_points
 from numpy.typing import NDArray
 
 from castlist import Features, TrackSet, complete_linkage, write_tracks
-from castlist.cluster.chain import merge_graph
-from castlist.cluster.clusters import Clusters
-from castlist.cluster.components import spanning
-from castlist.cluster.graph import Cloud, pairs_within
-from castlist.cluster.jobs import measure
-from castlist.cluster.pivots import find_pivots, prunable_pairs
-from castlist.cluster.stages import BLOCK_SIDE, EDGES_AT_MOST
+from castlist.cluster.merging import Clusters, merge_graph, spanning
+from castlist.cluster.pair_search import Cloud, find_pivots, pair_search, pairs_within
+from castlist.cluster.stages import BLOCK_SIDE, MAX_EDGES, measure
 
 FACES, DESCRIBED = 15, 5  # of a track: looked at, described
 DIM = 128  # of SFace's features, and of the embeddings of the model that comes with castlist
@@ -74,17 +70,17 @@ def pair_tests(n: int, b: float) -> tuple[float, float, float]:
     with threadpool_limits(1, user_api="blas"):
         search = pairs_within(cloud, 4 * b)
         jobs = list(search.jobs())[:40]
-        for pairs in search.look(jobs[0]):
+        for pairs in search.run(jobs[0]):
             spanning(*pairs, np.full(n, -1, np.int32))
         began = time.process_time()
         for job in jobs:
-            for _ in search.look(job):
+            for _ in search.run(job):
                 pass
         rate = sum(job.cost for job in jobs) / (time.process_time() - began)
-        pruned = prunable_pairs(cloud, 4 * b, find_pivots(cloud, 4 * b))
+        pruned = pair_search(cloud, 4 * b, find_pivots(cloud, 4 * b))
         began = time.process_time()
         for job in pruned.jobs():
-            for _ in pruned.look(job):
+            for _ in pruned.run(job):
                 pass
         seconds = time.process_time() - began
     return rate, n * n / 2 / seconds, seconds
@@ -95,7 +91,7 @@ def measures(n: int, b: float) -> float:
     points = points_of(n, b)
     clusters, cloud = Clusters.of(np.arange(n)), Cloud(points)
     search = pairs_within(cloud, 4 * b)
-    pairs = [pair for job in search.jobs() for pair in search.look(job)]
+    pairs = [pair for job in search.jobs() for pair in search.run(job)]
     i, j = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
     rate = 0.0
     for _ in range(2):  # the first compiles
@@ -129,7 +125,7 @@ def main() -> None:
         ("tests of pairs a second and core", f"{rate:.2e}"),
         (f"the same by pivots, of {arguments.sample:,} tracks", f"{effective:.2e}"),
         ("pairs within τ measured and merged a second and core", f"{merging:.2e}"),
-        ("a graph of the most edges held", f"{EDGE_BYTES * EDGES_AT_MOST / 2**30:.1f} GiB"),
+        ("a graph of the most edges held", f"{EDGE_BYTES * MAX_EDGES / 2**30:.1f} GiB"),
         ("a block of the largest side", f"{8 * BLOCK_SIDE**2 / 2**20:.0f} MiB"),
         ("tracks in all", f"{tracks:.1e}"),
         ("tracks.parquet in all", f"{parquet * tracks / 1e12:.2f} TB"),

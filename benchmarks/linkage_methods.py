@@ -18,9 +18,9 @@ def ours(points: Points, tau: float) -> Labels:
 
 
 def without_pivots(points: Points, tau: float) -> Labels:
-    from castlist.cluster import pivots
+    from castlist.cluster import pair_search
 
-    pivots.FEW_POINTS = len(points) + 1
+    pair_search.FEW_POINTS = len(points) + 1
     return ours(points, tau)
 
 
@@ -83,11 +83,11 @@ def finch(points: Points, tau: float) -> Labels:
 
 
 def _near_graph(points: Points, tau: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    from castlist.cluster.graph import Cloud, pairs_within
+    from castlist.cluster.pair_search import Cloud, pairs_within
 
     cloud = Cloud(points)
     search = pairs_within(cloud, tau / 2)
-    pairs = [pair for job in search.jobs() for pair in search.look(job)]
+    pairs = [pair for job in search.jobs() for pair in search.run(job)]
     return np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
 
 

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from castlist import Features, InputError, TrackSet, read_tracks, write_tracks
 from castlist.cli.common import progress as progress_bar
 from castlist.cli.common import read_names
+from castlist.geometry import iou
 from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.degrade import degrade, draw_look
 from castlist.video.describe import Describer, open_describer
 from castlist.video.detect import WEAK, Detector, open_detector
-from castlist.video.follow import ious
 from castlist.video.frames import Image
 from castlist.video.images import face_in, picture_tracks, read_picture
 
@@ -255,7 +255,7 @@ def _detected(
         canvas[:height, :width] = image
         image = canvas
     found = detector.detect(image)
-    there = ious(box[None].astype(np.float64), found.box.astype(np.float64))[0]
+    there = iou(box, found.box)
     there[found.score < WEAK] = 0
     return found.landmarks[int(there.argmax())] if there.max(initial=0) > _SAME_FACE else landmarks
 

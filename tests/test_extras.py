@@ -1,4 +1,4 @@
-"""castlist without the packages of its extras."""
+"""castlist without its optional packages."""
 
 from __future__ import annotations
 

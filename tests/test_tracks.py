@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -101,14 +103,14 @@ def test_overlaps_are_the_pairs_that_share_a_frame(faces):
         ({"identity": ["a", "b", "a"]}, "track '1'.*more than one identity"),
         ({"shot": [1, 2, 1]}, "track '1'.*more than one shot"),
         ({"end": [1.0, np.nan, 1.0]}, "track '1'.*more than one end"),
-        ({"end": [np.inf] * 3}, "end has a value that is no number"),
+        ({"end": [np.inf] * 3}, "end has a value that is not a number"),
         ({"feature": [[1.0], [np.nan], [2.0]]}, "face 1 is not finite"),
         ({"feature": [[1.0], [2.0]]}, "2 features for 3 faces"),
         ({"feature": [1.0, 2.0, 3.0]}, "faces × dims"),
         ({"frame": [1, 2]}, "frame has 2 values for 3 faces"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_inconsistent_columns_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         TrackSet.from_faces([1, 1, 2], **change)
 
@@ -121,7 +123,7 @@ def test_ids_used_twice_are_refused(tracks):
 def test_a_track_with_no_face_is_refused(tracks):
     from dataclasses import replace
 
-    with pytest.raises(InputError, match="track 'a': a track with no face"):
+    with pytest.raises(InputError, match="track 'a': the track has no face"):
         replace(tracks, offsets=np.array([0, 3, 3, 6]))
 
 
@@ -146,7 +148,7 @@ def test_the_empty_set_works():
     assert empty.mean_features().shape == (0, 4)
 
 
-def test_nobody_is_not_a_person_called_none():
+def test_missing_identities_are_not_names():
     tracks = TrackSet.from_faces([1, 2, 3], identity=[None, "joyce", float("nan")])
     assert tracks.identity.tolist() == ["", "joyce", ""]
 
@@ -162,12 +164,33 @@ def test_values_beyond_float32_are_refused():
      {"frame": np.array([2**64 - 1, 0], np.uint64)}, {"time": [0, np.inf]}, {"time": [1e20, 0]},
      {"box": [[0, 0, 1, -np.inf]] * 2}, {"score": [1e300, 0]}],
 )  # fmt: skip
-def test_numbers_that_are_none(column):
-    with pytest.raises(InputError, match="no number, or too large"):
+def test_values_that_are_not_numbers_are_refused(column):
+    with pytest.raises(InputError, match="not a number or is too large"):
         TrackSet.from_faces(["a", "a"], **column)
 
 
 @pytest.mark.parametrize("values", [["1", "2"], np.array([0, 10**15], "M8[us]"), [1, None]])
-def test_columns_that_are_no_numbers(values):
+def test_columns_of_other_types_are_refused(values):
     with pytest.raises(InputError, match="time must be numbers, not"):
         TrackSet.from_faces(["a", "a"], time=values)
+
+
+def test_a_notebook_shows_a_table():
+    tracks = TrackSet.from_faces(
+        ["a", "a", "b"], feature=np.eye(3, 8), identity=["joyce", "joyce", ""],
+        video="<b>A & B</b>", describer="SFace",
+    )  # fmt: skip
+    table = ElementTree.fromstring(tracks._repr_html_())
+    assert [[cell.text for cell in row] for row in table.iter("tr")] == [
+        ["Videos", "1: <b>A & B</b>"],
+        ["Tracks", "2"],
+        ["Faces", "3"],
+        ["Labelled", "1 of 2 tracks"],
+        ["Features", "8-d"],
+        ["Describer", "SFace"],
+    ]
+    many = TrackSet.join([TrackSet.from_faces(["x"], video=f"e{k}") for k in range(7)])
+    text = "".join(ElementTree.fromstring(many._repr_html_()).itertext())
+    assert "7: e0, e1, e2, e3, e4 and 2 more" in text
+    assert "Featuresnone" in text
+    assert "Describernot known" in text

@@ -1,7 +1,7 @@
-"""castlist: who is in this video, when nobody knows how many people there are.
+"""castlist: find out who is in a video, without knowing how many people there are.
 
-Everything public is importable from here; ``__init__.pyi`` is the list. Names are loaded when
-first used, so that nobody waits for what they do not use.
+All public names can be imported from here; ``__init__.pyi`` lists them. Each is loaded when it is
+first used, so that importing castlist is fast.
 """
 
 import lazy_loader

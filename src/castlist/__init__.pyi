@@ -12,13 +12,14 @@ from .cast.series import remove as remove
 from .cast.shared_frames import SharedFrame as SharedFrame
 from .cast.units import Conflict as Conflict
 from .cluster.estimator import BallClustering as BallClustering
-from .cluster.gmeans import g_means as g_means
+from .cluster.kmeans import g_means as g_means
 from .cluster.kmeans import k_means as k_means
+from .cluster.kmeans import x_means as x_means
 from .cluster.linkage import Linkage as Linkage
 from .cluster.linkage import complete_linkage as complete_linkage
+from .cluster.linkage import ray_linkage as ray_linkage
 from .cluster.tracks import cluster_tracks as cluster_tracks
 from .cluster.tracks import embed_tracks as embed_tracks
-from .cluster.xmeans import x_means as x_means
 from .errors import CastlistError as CastlistError
 from .errors import CollapseWarning as CollapseWarning
 from .errors import InputError as InputError

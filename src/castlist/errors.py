@@ -1,53 +1,49 @@
-"""What castlist raises: every message says what is wrong, where, and what to do."""
+"""The exceptions that castlist raises. A message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
 
 class CastlistError(Exception):
-    """Anything castlist itself complains about. The command line exits with 2 on it."""
+    """The base of all errors that castlist raises. The command line exits with status 2."""
 
 
 class InputError(CastlistError, ValueError):
-    """What was given is not usable: a file, an array or a setting."""
+    """A file, an array or a setting that cannot be used."""
 
 
 class NumberError(InputError):
-    """A number of clusters that links do not allow.
+    """A number of clusters that the links do not allow.
 
     Attributes
     ----------
     asked : int
-        The number.
+        The number of clusters asked for.
     possible : int
         The nearest number that the links allow.
     """
 
     def __init__(self, asked: int, possible: int) -> None:
         self.asked, self.possible = asked, possible
-        fewer = asked < possible
-        super().__init__(
-            f"cannot make {counted(asked, 'cluster')}: "
-            + (f"cannot-links keep {possible} apart" if fewer else f"must-links leave {possible}")
-            + f"; ask for {possible} or {'more' if fewer else 'fewer'}, or take links back"
-        )
+        links = "cannot-links require at least" if asked < possible else "must-links allow at most"
+        super().__init__(f"cannot make {counted(asked, 'cluster')}: {links} {possible}")
 
 
 class CollapseWarning(UserWarning):
-    """Training is heading for the paper's degenerate solution: one point, radius 0 (sec. 4)."""
+    """Training approaches the degenerate solution: all points equal, radius 0 (paper, sec. 4)."""
 
 
-_LONGEST = 300  # characters of a library's message: some quote the whole value
+_MAX_LENGTH = 300  # characters of another library's message: some quote the whole value
 
 
 def counted(n: int, what: str) -> str:
-    """Say how many: one track, two tracks."""
+    """Return a number with its noun: "1 track", "2 tracks"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def first_line(error: BaseException) -> str:
-    """Say in one line what went wrong: how the message begins, and a library's kind of error."""
+    """Return the first line of an error's message, after the type if it is another library's."""
     lines = str(error).strip().splitlines() or [""]
     if isinstance(error, CastlistError):
         return lines[0]
-    line = lines[0] if len(lines[0]) <= _LONGEST else f"{lines[0][:_LONGEST]} …"
+    line = lines[0] if len(lines[0]) <= _MAX_LENGTH else f"{lines[0][:_MAX_LENGTH]} …"
     return f"{type(error).__name__}: {line}".removesuffix(": ")

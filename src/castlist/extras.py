@@ -1,4 +1,4 @@
-"""Packages that only some work needs, and the extras of castlist that install them."""
+"""Optional packages, and the extras of castlist that install them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from castlist.errors import CastlistError
 
-#: Module → what the package is called, and the extra that has it.
+#: Module → name of the package, and the extra that installs it.
 _EXTRAS = {
     "torch": ("PyTorch", "train"),
     "matplotlib": ("Matplotlib", "study"),
@@ -25,14 +25,14 @@ def installed(module: str) -> bool:
 
 
 def require(module: str, what: str) -> None:
-    """Complain if a package is not installed that something needs.
+    """Raise CastlistError with the extra to install if a package is not installed.
 
     Parameters
     ----------
     module : str
         ``torch``, ``matplotlib``, ``numba`` or ``sklearn``.
     what : str
-        What needs it, such as "training".
+        The feature that needs it, such as "training", for the message.
     """
     try:
         import_module(module)

@@ -1,4 +1,4 @@
-"""The features of a TrackSet's faces: rows of one matrix that may be larger than memory."""
+"""The features of a TrackSet's faces: rows of a matrix that may be larger than memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from castlist.errors import CastlistError, InputError
 
-#: Feature matrices larger than this are kept in an unlinked temporary file and memory-mapped.
+#: Larger feature matrices are kept in an unlinked temporary file and memory-mapped.
 IN_MEMORY_BYTES = 256 * 2**20
-#: A row read at random may map the 2 MiB around it. This many at most half a GiB.
-_ROWS_A_READ = 256
+#: Rows per read: each may map the 2 MiB around it, so this many map at most half a GiB.
+_ROWS_PER_READ = 256
 
 
 class Features:
-    """Chosen rows of a feature matrix, read only when asked for.
+    """Chosen rows of a feature matrix, read on demand.
 
-    Slicing a TrackSet chooses other rows of the same matrix; nothing is copied until
-    :meth:`take` or :meth:`chunks` reads values, always as float32. A face that was not described
-    has no row, and reads as NaN.
+    Slicing a TrackSet chooses other rows of the same matrix. Values are copied only when
+    :meth:`take` or :meth:`chunks` reads them, always as float32. A face that was not described
+    has no row, and its feature is NaN.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ class Features:
         if base.ndim != 2:
             raise InputError(f"features must be faces × dims, not of shape {base.shape}")
         if base.dtype not in (np.float16, np.float32):
-            with np.errstate(over="ignore"):  # what does not fit is infinite, and refused as such
+            with np.errstate(over="ignore"):  # values that overflow are infinite, and refused later
                 base = base.astype(np.float32)
         self._base = base
         self._rows = rows
 
     @classmethod
     def join(cls, parts: Sequence[Features]) -> Features:
-        """Put several behind one another; copies only what is not of one matrix already."""
+        """Return the concatenation of several; copies values only if their matrices differ."""
         if len(dims := sorted({part.dim for part in parts})) > 1:
             raise InputError(f"features of different dimensions: {', '.join(map(str, dims))}")
         if all(part._base is parts[0]._base for part in parts):
@@ -61,7 +61,7 @@ class Features:
     def of_described(
         cls, base: NDArray[np.floating], described: NDArray[np.bool_], start: int = 0
     ) -> Features:
-        """Give the described faces the rows of a matrix, in order from ``start``."""
+        """Return features whose described faces are rows of a matrix, in order from ``start``."""
         return cls(base, np.where(described, start + np.cumsum(described) - 1, -1))
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Features:
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
-        """float16 or float32: what is stored. What is read is always float32."""
+        """The stored type, float16 or float32. Values are always read as float32."""
         return self._base.dtype
 
     @property
@@ -98,7 +98,7 @@ class Features:
         return self.take(np.arange(len(self))).astype(dtype or np.float32, copy=False)
 
     def take(self, faces: ArrayLike) -> NDArray[np.float32]:
-        """Read the features of the given faces, as float32."""
+        """Return the features of the given faces, as float32."""
         faces = np.asarray(faces)
         rows = faces if self._rows is None else self._rows[faces]
         if len(rows) and rows.min() < 0:
@@ -109,28 +109,28 @@ class Features:
         if not self.on_disk:
             return np.asarray(self._base[rows], dtype=np.float32)
         values = np.empty((len(rows), self.dim), np.float32)
-        for start in range(0, len(rows), _ROWS_A_READ):
-            part = slice(start, start + _ROWS_A_READ)
+        for start in range(0, len(rows), _ROWS_PER_READ):
+            part = slice(start, start + _ROWS_PER_READ)
             values[part] = self._base[rows[part]]
-            if hasattr(mmap, "MADV_DONTNEED"):  # the pages stay on disk, and stop being ours
+            if hasattr(mmap, "MADV_DONTNEED"):  # free the pages; they stay on disk
                 self._base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
         return values
 
     def select(self, faces: NDArray[np.int64]) -> Features:
-        """Choose faces, without reading their features."""
+        """Return the features of chosen faces, without reading them."""
         return Features(self._base, faces if self._rows is None else self._rows[faces])
 
     def chunks(self, size: int = 8192) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Read all features in order, as pairs of (first face, block)."""
+        """Yield all features in order, as pairs (first face, block)."""
         for start in range(0, len(self), size):
             yield start, self.take(np.arange(start, min(start + size, len(self))))
 
     def means(self, offsets: NDArray[np.int64], faces_at_once: int = 8192) -> NDArray[np.float32]:
-        """Average runs of faces: the i-th from ``offsets[i]`` up to ``offsets[i + 1]``."""
+        """Return the means of runs of faces; the i-th is ``offsets[i]:offsets[i + 1]``."""
         n = len(offsets) - 1
         means = np.empty((n, self.dim), np.float32)
         first = 0
-        while first < n:  # whole runs a block, about as many faces as asked for
+        while first < n:  # a block is whole runs, of about ``faces_at_once`` faces
             limit = offsets[first] + faces_at_once
             last = int(np.searchsorted(offsets, limit, side="right")) - 1
             last = min(max(last, first + 1), n)
@@ -142,10 +142,10 @@ class Features:
         return means
 
     def mean_and_scale(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Mean and standard deviation of each dimension; a constant dimension has scale 1."""
+        """Return mean and standard deviation per dimension; a constant dimension has scale 1."""
         total = np.zeros(self.dim)
         squares = np.zeros(self.dim)
-        shift = self.take([0])[0].astype(np.float64)  # keeps the variance from cancelling
+        shift = self.take([0])[0].astype(np.float64)  # avoids cancellation in the variance
         for _, block in self.chunks():
             centred = block - shift
             total += centred.sum(axis=0)
@@ -159,10 +159,10 @@ class Features:
 def gather(
     blocks: Iterable[NDArray[np.floating]], rows: int, dim: int, dtype: np.dtype
 ) -> NDArray[np.floating]:
-    """Put blocks of rows into one matrix: in memory if small, else in a memory-mapped file.
+    """Return blocks of rows as one matrix: in memory if small, else in a memory-mapped file.
 
-    The file has no name and vanishes with the last reader. It is made where Python puts
-    temporary files, so ``TMPDIR`` moves it.
+    The file has no name and disappears with its last reader. It is created in Python's folder for
+    temporary files, which ``TMPDIR`` sets.
     """
     size = rows * dim * dtype.itemsize
     if size <= IN_MEMORY_BYTES:
@@ -173,7 +173,7 @@ def gather(
             start += len(block)
         return matrix
     try:
-        # Written, not mapped, so that the pages being filled never count as ours.
+        # Written, not mapped: pages written through a map would count as this process's memory.
         with tempfile.TemporaryFile(prefix="castlist-") as file:
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype).data)
@@ -182,5 +182,5 @@ def gather(
     except OSError as error:
         raise CastlistError(
             f"no room for {size / 2**30:.1f} GiB of features in {tempfile.gettempdir()} "
-            f"({error.strerror}); set TMPDIR to a folder with more"
+            f"({error.strerror}); set TMPDIR to a folder with more space"
         ) from error

@@ -1,8 +1,8 @@
-"""How many threads castlist uses: one number for the whole process.
+"""Run work in threads, with one number of threads for the whole process.
 
-Work is divided among threads of castlist's own. What runs inside them (BLAS, OpenCV, a network)
-uses one thread each: two pools of threads would wait for each other's cores. So every sum is
-computed in one order, and results are the same for any number of threads.
+castlist divides its work among its own threads. Libraries called in them (BLAS, OpenCV, a neural
+network) use one thread per call: two thread pools would compete for the same cores. Every sum is
+then computed in one order, so results are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds per period, or "max"
-_asked: int | None = None
+_n_threads: int | None = None
 _limits = threading.Lock()
-_users = 0  # of one_pool, at this moment
-_restore = ExitStack()  # what the last of them undoes
+_users = 0  # active uses of one_pool
+_restore = ExitStack()  # closed by the last of them
 
 
 def set_threads(number: int | None) -> None:
-    """Set how many threads this process uses; None for as many as it has cores."""
+    """Set the number of threads of this process; None for one per core."""
     if number is not None and number < 1:
-        raise InputError(f"{number} threads: at least 1 is needed")
-    global _asked
-    _asked = number
+        raise InputError(f"the number of threads must be at least 1, not {number}")
+    global _n_threads
+    _n_threads = number
 
 
 def n_threads() -> int:
-    """Return how many threads to use: what was set, or the cores that this process may use."""
-    return _asked or n_cores()
+    """Return the number of threads to use: the one set, or one per core."""
+    return _n_threads or n_cores()
 
 
 def n_cores() -> int:
@@ -53,15 +53,16 @@ def n_cores() -> int:
     try:
         quota, period = _QUOTA.read_text("ascii").split()
         cores = min(cores, math.ceil(int(quota) / int(period)))
-    except (OSError, ValueError, ZeroDivisionError):  # no container, or no limit
+    except (OSError, ValueError, ZeroDivisionError):  # not in a container, or no limit
         pass
     return max(1, cores)
 
 
 def interruptible(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do compiled work in a thread of its own, so that Ctrl-C need not wait for its end.
+    """Run compiled work in its own thread, so that Ctrl-C takes effect at once.
 
-    Compiled code does not notice an interruption. Its thread is left to finish for nobody.
+    Compiled code cannot be interrupted. Its thread goes on in the background, and its result is
+    discarded.
     """
     result: Future[R] = Future()
 
@@ -77,10 +78,10 @@ def interruptible(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 @contextmanager
 def one_pool() -> Iterator[None]:
-    """Keep BLAS and OpenCV to one thread each: castlist's own threads call them.
+    """Limit BLAS and OpenCV to one thread per call while castlist's own threads call them.
 
-    Uses may be nested, and overlap in several threads. The first one sets the numbers of threads,
-    and the last one restores them.
+    Uses may be nested, and may overlap in several threads. The first sets the limits, and the last
+    restores the previous ones.
     """
     global _users
     with _limits:
@@ -105,10 +106,10 @@ def _set_one_thread() -> None:
 
 
 def in_threads(jobs: Iterable[J], work: Callable[[J], R]) -> Generator[tuple[J, R]]:
-    """Do work on jobs in threads; yield every job with its result, in order.
+    """Call ``work(job)`` in threads; yield each job with its result, in order.
 
-    Only a few jobs are ahead of the one yielded, so results do not pile up, and an interruption
-    waits for those few at most.
+    Only a few jobs run ahead of the one that is yielded, so results do not accumulate, and an
+    interruption waits for these few at most.
     """
     threads = n_threads()
     ahead: deque[tuple[J, Future[R]]] = deque()

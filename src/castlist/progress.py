@@ -1,4 +1,4 @@
-"""The one way long work speaks: a callback the command line draws and a library user may ignore."""
+"""The progress callback of long computations, which the command line draws."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called as ``progress(stage, done, total)``, with ``done`` growing from 0 to ``total``."""
+    """A callable ``progress(stage, done, total)``, with ``done`` growing from 0 to ``total``."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Report that ``done`` of ``total`` parts of ``stage`` are finished."""
+        """Report that ``done`` of the ``total`` items of ``stage`` are finished."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Report nothing: the library's default."""
+    """Do nothing: the default of library functions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from castlist.errors import InputError
 from castlist.features import Features
 
-#: Identities that start so are background characters: unnamed, but each one person (paper, sec. 1).
+#: Prefix of the identities of background characters: unnamed, but one person each (paper, sec. 1).
 BACKGROUND_PREFIX = "unknown"
-_MOST = 2**40  # frames, seconds or pixels: no video has so many
-_MOST_LETTERS = 2**27  # of all ids, or of all identities, each as long as the longest
+_SHOWN_VIDEOS = 5  # in a notebook
+_MAX_VALUE = 2**40  # frames, seconds or pixels: no video has more
+_MAX_LETTERS = 2**27  # of all ids, or all identities, as NumPy stores them: as long as the longest
 
 
 @dataclass(frozen=True, eq=False)
 class TrackSet:
     """The face tracks of one or more videos, with per-face features.
 
-    Faces are stored track after track: those of track ``i`` are ``offsets[i]:offsets[i + 1]``.
-    Build one with :meth:`from_faces`, :meth:`join` or a reader of ``castlist.io``.
+    Faces are stored track by track: those of track ``i`` are ``offsets[i]:offsets[i + 1]``.
+    Build a set with :meth:`from_faces`, :meth:`join` or :func:`castlist.read_tracks`.
 
     Attributes
     ----------
@@ -33,26 +35,26 @@ class TrackSet:
     videos : tuple of str
         Names of the videos.
     video : ndarray of int, shape (n_tracks,)
-        Which of ``videos`` a track is from.
+        The video of each track, as an index into ``videos``.
     shot : ndarray of int, shape (n_tracks,)
-        Which shot of its video a track is from; -1 where not known.
+        The shot of each track within its video; -1 if not known.
     end : ndarray of float, shape (n_tracks,)
-        Seconds at which a track's last face is gone; NaN where not known.
+        The time in seconds at which the last face of each track disappears; NaN if not known.
     identity : ndarray of str, shape (n_tracks,)
-        Who it is; empty where not known.
+        The person of each track; empty if not known.
     offsets : ndarray of int, shape (n_tracks + 1,)
-        Where each track's faces begin.
+        Where the faces of each track begin.
     frame, time, score : ndarray, shape (n_faces,)
-        Frame number (-1 where not known), seconds and detector's score (NaN where not known).
+        Frame number (-1 if not known), time in seconds and detector's score (NaN if not known).
     setup : ndarray of int, shape (n_faces,)
-        Number of the camera set-up that a face is seen in: the same scene from the same place. -1
-        where not known. A scan knows it of the first and last face of a track.
+        The camera set-up of each face: the same number for the same scene from the same place; -1
+        if not known. A scan sets it for the first and the last face of a track.
     box : ndarray of float32, shape (n_faces, 4)
-        x, y, width, height in pixels; NaN where not known.
+        x, y, width, height in pixels; NaN if not known.
     features : Features or None
         The describer's vector of each face. A scan describes only the best faces of a track.
     describer : str
-        Name of the base CNN the features come from.
+        Name of the base CNN that computed the features.
     """
 
     ids: NDArray[np.str_]
@@ -90,22 +92,22 @@ class TrackSet:
         video: str = "video",
         describer: str = "",
     ) -> TrackSet:
-        """Build the tracks of one video from one value a face.
+        """Return the tracks of one video, built from one value per face.
 
         Parameters
         ----------
         track : array-like of shape (n_faces,)
-            The id of each face's track. Tracks keep the order of their first face.
+            The id of each face's track. Tracks are in the order of their first faces.
         feature : array-like of shape (n_faces, dim) or Features, optional
             The describer's vector of each face.
         identity, shot, end : array-like of shape (n_faces,), optional
-            Who, in which shot and until when; the same for all faces of a track.
+            The person, the shot and the end of each face's track: equal within a track.
         frame, setup, time, box, score : array-like, optional
             As in the attributes.
         video, describer : str
-            Names.
+            Names of the video and the describer.
         """
-        # Numbers are numbered as numbers: as text, four million of them cost half a minute.
+        # Numeric ids are sorted as numbers: as text, four million of them take half a minute.
         found, first, code = np.unique(np.asarray(track), return_index=True, return_inverse=True)
         n = len(code)
         features: Features | None
@@ -135,7 +137,7 @@ class TrackSet:
         rank[by_first] = np.arange(len(found))
         ids = _text("id", found[by_first])
         position = rank[code]
-        if (np.diff(position) < 0).any():  # faces of a track stand apart: bring them together
+        if (np.diff(position) < 0).any():  # the faces of a track are not contiguous
             order = np.argsort(position, kind="stable")
             position = position[order]
             columns = {name: values[order] for name, values in columns.items()}
@@ -164,7 +166,7 @@ class TrackSet:
 
     @classmethod
     def join(cls, sets: Sequence[TrackSet]) -> TrackSet:
-        """Put the tracks of several sets into one, in order."""
+        """Return the tracks of several sets as one set, in order."""
         if not sets:
             raise InputError("nothing to join: give at least one TrackSet")
         videos = tuple(dict.fromkeys(name for one in sets for name in one.videos))
@@ -202,6 +204,25 @@ class TrackSet:
             f"{len(self.videos)} videos, {dim} features>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return a table of the set's size, for notebooks."""
+        shown = ", ".join(self.videos[:_SHOWN_VIDEOS])
+        more = len(self.videos) - _SHOWN_VIDEOS
+        features = "none" if self.features is None else f"{self.features.dim}-d"
+        rows = {
+            "Videos": f"{len(self.videos):,}: {shown}"
+            + (f" and {more:,} more" if more > 0 else ""),
+            "Tracks": f"{len(self):,}",
+            "Faces": f"{self.n_faces:,}",
+            "Labelled": f"{int(self.labelled.sum()):,} of {len(self):,} tracks",
+            "Features": features,
+            "Describer": self.describer or "not known",
+        }
+        cells = (
+            f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
+        )
+        return f"<table><caption>TrackSet</caption>{''.join(cells)}</table>"
+
     @property
     def n_faces(self) -> int:
         """Number of faces over all tracks."""
@@ -219,9 +240,9 @@ class TrackSet:
 
     @cached_property
     def spans(self) -> NDArray[np.float64]:
-        """When each track begins and ends, in seconds, as rows; NaN where no time is known.
+        """Start and end of each track in seconds, as rows; NaN if no time is known.
 
-        A track whose end is not known ends with its last face.
+        A track without an ``end`` ends with its last face.
         """
         first, last = (f.reduceat(self.time, self.offsets[:-1]) for f in (np.fmin, np.fmax))
         return np.stack([first, np.fmax(last, self.end)], axis=1)
@@ -237,11 +258,11 @@ class TrackSet:
         return np.char.startswith(self.identity, BACKGROUND_PREFIX)
 
     def name(self, track: int) -> str:
-        """Say which track this is, for messages: its video and id."""
+        """Return the video and the id of a track, for messages."""
         return f"video {self.videos[self.video[track]]!r}, track {str(self.ids[track])!r}"
 
     def __getitem__(self, tracks: slice | NDArray[Any] | Sequence[int]) -> TrackSet:
-        """Choose tracks by slice, numbers or mask; features are not copied."""
+        """Return tracks chosen by slice, numbers or mask; features are not copied."""
         chosen = np.atleast_1d(np.arange(len(self))[tracks])
         counts = self.face_counts[chosen]
         offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -265,11 +286,11 @@ class TrackSet:
         )
 
     def with_identity(self, identity: ArrayLike) -> TrackSet:
-        """Return the same tracks with these identities, one a track."""
+        """Return the same tracks with other identities, one per track."""
         return replace(self, identity=np.asarray(identity, np.str_))
 
     def mean_features(self) -> NDArray[np.float32]:
-        """Average the features of each track (paper, sec. 4: how a track is seen at test time)."""
+        """Return the mean feature of each track (paper, sec. 4: tracks at test time)."""
         return self._mean_features.copy()
 
     @cached_property
@@ -278,7 +299,7 @@ class TrackSet:
         return tracks.require_features().means(tracks.offsets)
 
     def described(self) -> TrackSet:
-        """Return the same tracks with only those of their faces that have a feature."""
+        """Return the same tracks, with only the faces that have a feature."""
         described = self.require_features().described
         if described.all():
             return self
@@ -286,7 +307,7 @@ class TrackSet:
         counts = np.bincount(self.track_of_face[faces], minlength=len(self))
         without = np.flatnonzero(counts == 0)
         if len(without):
-            raise InputError(f"{self.name(int(without[0]))}: no face of it has a feature")
+            raise InputError(f"{self.name(int(without[0]))}: no face has a feature")
         names = ("frame", "setup", "time", "box", "score")
         columns = {name: getattr(self, name)[faces] for name in names}
         features = self.require_features().select(faces)
@@ -294,7 +315,7 @@ class TrackSet:
         return replace(self, offsets=offsets, features=features, **columns)
 
     def overlaps(self) -> NDArray[np.int64]:
-        """Find the pairs of tracks that share a frame of a video, as rows (i, j) with i < j.
+        """Return the pairs of tracks that share a frame of a video, as rows (i, j) with i < j.
 
         Two faces in one frame are two people: these are the paper's negative pairs.
         """
@@ -309,7 +330,7 @@ class TrackSet:
         n = max(len(self), 1)
         _, moment = np.unique(moment, return_inverse=True)
         moment, track = np.divmod(np.unique(moment * n + track), n)
-        # Tracks of a moment stand side by side: those one place apart, those two places apart, …
+        # Tracks of one moment are adjacent: take pairs one place apart, two places apart, …
         pairs, first, step = [np.empty(0, np.int64)], np.arange(len(moment)), 1
         while len(first):
             first = first[first + step < len(moment)]
@@ -319,7 +340,7 @@ class TrackSet:
         return np.stack(np.divmod(np.unique(np.concatenate(pairs)), n), axis=1)
 
     def require_features(self) -> Features:
-        """Return the features, or say that there are none."""
+        """Return the features; raise InputError if there are none."""
         if self.features is None:
             raise InputError(
                 f"the tracks of {', '.join(self.videos[:3]) or 'this set'} have no features; "
@@ -337,30 +358,32 @@ def _column(
     if given.dtype.kind not in "biuf":
         raise InputError(f"{name} must be numbers, not {given.dtype}")
     if given.size:
-        limit = 2**31 if name in ("shot", "setup") else _MOST
+        limit = 2**31 if name in ("shot", "setup") else _MAX_VALUE
         low, high = np.fmin.reduce(given, axis=None), np.fmax.reduce(given, axis=None)  # not NaN
         whole = np.issubdtype(dtype, np.integer)
         if low <= -limit or high >= limit or (whole and not np.isfinite(given).all()):
-            raise InputError(f"{name} has a value that is no number, or too large")
+            raise InputError(f"{name} has a value that is not a number or is too large")
     return given.astype(dtype)
 
 
 def _names(identity: ArrayLike | None, n: int) -> Any:
-    """Nobody, as None or NaN, is nobody, and not a person called so."""
+    """Return identities as text; None and NaN are unknown people, not names."""
     values = np.full(n, "") if identity is None else np.asarray(identity)
     if values.dtype != object:
         return values.astype(np.str_)
-    # Still objects: as text, each face's name would be as long as the longest.
+    # Keep objects: in a NumPy text array, every face's name would be as long as the longest.
     named = [name if isinstance(name, str) else "" for name in values.tolist()]
     return np.array(named, object)
 
 
 def _text(what: str, values: NDArray[Any]) -> NDArray[np.str_]:
-    """Make text of names, unless one of them is so long that all together fill the memory."""
+    """Return names as a NumPy text array, unless a very long one would make it fill the memory."""
     if values.dtype == object:
         longest = max((len(str(value)) for value in values.tolist()), default=0)
-        if longest * len(values) > _MOST_LETTERS:
-            raise InputError(f"an {what} of {longest:,} letters, and {len(values):,} tracks")
+        if longest * len(values) > _MAX_LETTERS:
+            raise InputError(
+                f"an {what} of {longest:,} letters is too long for {len(values):,} tracks"
+            )
     return values.astype(np.str_)
 
 
@@ -381,7 +404,7 @@ def _join_features(parts: Sequence[Features | None]) -> Features | None:
 
 
 def _check(tracks: TrackSet) -> None:
-    """Refuse arrays that do not fit together, a track with no face, and ids used twice."""
+    """Refuse arrays of inconsistent lengths, tracks without a face, and duplicate ids."""
     n, faces = len(tracks.ids), tracks.n_faces
     for name in ("video", "shot", "end", "identity"):
         if getattr(tracks, name).shape != (n,):
@@ -393,7 +416,7 @@ def _check(tracks: TrackSet) -> None:
         raise InputError(f"{len(tracks.features)} features for {faces} faces")
     empty = np.flatnonzero(tracks.face_counts < 1)
     if len(empty):
-        raise InputError(f"{tracks.name(int(empty[0]))}: a track with no face")
+        raise InputError(f"{tracks.name(int(empty[0]))}: the track has no face")
     order = np.lexsort((tracks.ids, tracks.video))
     same = (np.diff(tracks.video[order]) == 0) & (tracks.ids[order][1:] == tracks.ids[order][:-1])
     if same.any():

@@ -81,7 +81,7 @@ def scanned_for(folder, **settings):
     tracks = made_video()
     made = cluster_points(
         points_of(tracks), THRESHOLD, avoid_link=tracks.overlaps(),
-        n_clusters=settings.get("characters"), at_most=settings.get("max_characters"),
+        n_clusters=settings.get("n_characters"), max_clusters=settings.get("max_characters"),
     )  # fmt: skip
     write_folder(folder, tracks, made.labels)
     run = json.loads((folder / RUN).read_text())
@@ -90,7 +90,7 @@ def scanned_for(folder, **settings):
     return Corrections(folder)
 
 
-@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+@pytest.mark.parametrize("setting", ["n_characters", "max_characters"])
 def test_the_number_of_the_scan_still_wins(tmp_path, setting):
     """Two people at a time are in the picture, and the scan was asked for one character."""
     cast = scanned_for(tmp_path / "film.cast", **{setting: 1})
@@ -101,7 +101,7 @@ def test_the_number_of_the_scan_still_wins(tmp_path, setting):
     np.testing.assert_array_equal(proposal.given_up, cast.overlaps)
 
 
-@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+@pytest.mark.parametrize("setting", ["n_characters", "max_characters"])
 def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
     cast = scanned_for(tmp_path / "film.cast", **{setting: 2})
     assert len(propose(cast).given_up) == 0  # there are two at a time
@@ -119,7 +119,7 @@ def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
 
 
 def test_characters_that_were_said_to_be_one_are_no_longer_many(tmp_path):
-    cast = scanned_for(tmp_path / "film.cast", characters=20)  # each track for itself
+    cast = scanned_for(tmp_path / "film.cast", n_characters=20)  # each track for itself
     cast.merge([1, 2], waive=True)
     with pytest.raises(InputError, match="for 20 characters, .* makes them at most 19; scan again"):
         propose(cast)

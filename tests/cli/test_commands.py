@@ -115,15 +115,15 @@ def test_cluster(data):
     done = castlist("cluster", folder / "unseen.parquet", "-m", model, "-o", out)
     rows = list(csv.DictReader(out.open(encoding="utf-8")))
     assert len(rows) == 200
-    n_clusters = len({row["character"] for row in rows})
-    assert f"200 tracks, {n_clusters} characters" in done.stdout
+    n_characters = len({row["character"] for row in rows})
+    assert f"200 tracks, {n_characters} characters" in done.stdout
     report = json.loads(
         castlist("cluster", folder / "unseen.parquet", "-m", model, "--json").stdout
     )
-    assert report["n_clusters"] == n_clusters
+    assert report["n_characters"] == n_characters
     assert sum(report["sizes"]) == 200
     seven = castlist("cluster", folder / "unseen.parquet", "--characters", 7, "--json").stdout
-    assert json.loads(seven)["n_clusters"] == 7
+    assert json.loads(seven)["n_characters"] == 7
 
 
 def test_a_number_wins_over_shared_frames(tmp_path):
@@ -140,7 +140,7 @@ def test_a_number_wins_over_shared_frames(tmp_path):
     assert found["given_up"]["count"] == 3
     assert found["given_up"]["pairs"][0] == {"tracks": ["a", "b"], "time": None}
     assert json.loads(castlist(*words, 3, "--json").stdout)["given_up"]["count"] == 0
-    assert "4 tracks, so 4 characters at most" in castlist(*words, 5, code=2).stderr
+    assert "cannot make 5 characters of 4 tracks" in castlist(*words, 5, code=2).stderr
 
 
 def test_stats(data):

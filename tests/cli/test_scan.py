@@ -57,7 +57,8 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     folder, clips, option
 ):
     done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
-    said = f"d0.mp4 has 1 track, so 1 character at most; give a smaller {option}"
+    at_least = "at least " if option == "--min-characters" else ""
+    said = f"d0.mp4: cannot make {at_least}2 characters of 1 track; give at most 1"
     assert said in done.stderr
     cast = folder / "d0.cast"
     assert list((cast / "parts").glob("*.npz"))
@@ -103,7 +104,7 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder):
         (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
         (
             ["grey one.mp4", "--min-characters", "3", "--max-characters", "2"],
-            "--min-characters 3 is more than --max-characters 2",
+            "minimum number of characters, 3, is greater than the maximum, 2",
         ),
         (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; there are cpu, cuda"),
         (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),

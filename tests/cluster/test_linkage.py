@@ -67,7 +67,7 @@ def test_merges_are_scipys():
     )
 
 
-def test_float32_rounding_decides_nothing():
+def test_float32_rounding_does_not_change_the_partition():
     # In float32 these three distances are one; in float64 only the first is within τ.
     far = 1e4
     points = np.array([[far, 0.0], [far + 1, 0.0], [far + 2 + 1e-9, 0.0], [far + 3 - 1e-9, 0]])
@@ -79,7 +79,7 @@ def test_float32_rounding_decides_nothing():
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_links_as_the_greedy_loop_makes_them(data):
+def test_links_as_in_the_greedy_loop(data):
     n = data.draw(st.integers(1, 14), "n")
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
     points = rng.normal(size=(n, data.draw(st.integers(1, 3), "dim")))
@@ -90,7 +90,7 @@ def test_links_as_the_greedy_loop_makes_them(data):
     threshold = data.draw(st.sampled_from([0.0, 0.1, 1.0, 3.0, 30.0, None]), "threshold")
     groups = greedy_complete_linkage(points, -1.0, must)
     if any(groups[i] == groups[j] for i, j in cannot):
-        with pytest.raises(InputError, match="under a cannot-link"):
+        with pytest.raises(InputError, match="have a cannot-link"):
             complete_linkage(points, threshold, must_link=must, cannot_link=cannot)
         return
     result = complete_linkage(points, threshold, must_link=must, cannot_link=cannot)
@@ -105,7 +105,7 @@ def test_links_as_the_greedy_loop_makes_them(data):
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_number_gives_avoid_links_up_and_no_others(data):
+def test_a_number_breaks_avoid_links_only(data):
     n = data.draw(st.integers(1, 12), "n")
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
     points = rng.normal(size=(n, 2))
@@ -119,9 +119,9 @@ def test_a_number_gives_avoid_links_up_and_no_others(data):
     wanted = data.draw(st.integers(1, n), "wanted")
     expected = greedy_to_number(points, wanted, **links)
     if len(expected) != wanted:
-        says = f"cannot-links keep {len(expected)} apart; ask for {len(expected)} or more"
+        says = f"cannot-links require at least {len(expected)}"
         if wanted > len(expected):
-            says = f"must-links leave {len(expected)}; ask for {len(expected)} or fewer"
+            says = f"must-links allow at most {len(expected)}"
         with pytest.raises(InputError, match=f"cannot make {wanted} clusters?: {says}"):
             complete_linkage(points, n_clusters=wanted, **links)
         return
@@ -132,7 +132,7 @@ def test_a_number_gives_avoid_links_up_and_no_others(data):
     together = {
         (min(i, j), max(i, j))
         for i, j in avoid
-        if labels[i] == labels[j] and groups[i] != groups[j]  # who must be one was not given up
+        if labels[i] == labels[j] and groups[i] != groups[j]  # must-linked pairs are not given up
     }
     assert list(map(tuple, result.given_up.tolist())) == sorted(together)
     np.testing.assert_array_equal(result.cut_to(wanted), labels)
@@ -211,8 +211,8 @@ def test_layout_and_integers_do_not_matter():
 def test_tiles_do_not_matter(monkeypatch):
     points = np.random.default_rng(0).normal(size=(150, 5))
     expected = complete_linkage(points, 4.0)
-    monkeypatch.setattr("castlist.cluster.graph.TILE_ROWS", 7)
-    monkeypatch.setattr("castlist.cluster.graph.TILE_COLUMNS", 11)
+    monkeypatch.setattr("castlist.cluster.pair_search.TILE_ROWS", 7)
+    monkeypatch.setattr("castlist.cluster.pair_search.TILE_COLUMNS", 11)
     np.testing.assert_array_equal(complete_linkage(points, 4.0).merges, expected.merges)
 
 
@@ -225,7 +225,7 @@ def test_must_links_beyond_the_threshold_are_kept():
 def test_progress_is_reported():
     seen = []
     complete_linkage(np.eye(50), 1.0, progress=lambda *call: seen.append(call))
-    assert seen[-1] == ("looking at pairs", 1250, 1250)
+    assert seen[-1] == ("searching pairs", 1250, 1250)
 
 
 @pytest.mark.parametrize(
@@ -238,13 +238,13 @@ def test_progress_is_reported():
         ({"threshold": float("nan")}, "0 or more"),
         ({"threshold": None, "n_clusters": 9}, "9 clusters of 3 rows"),
         ({"n_clusters": 2}, "not both"),
-        ({"must_link": [(0, 3)]}, "names row 3; there are 3 rows"),
+        ({"must_link": [(0, 3)]}, "has row 3, but there are 3 rows"),
         ({"must_link": [(0, 1, 2)]}, "pairs of row numbers"),
         ({"cannot_link": [(0.5, 1)]}, "pairs of row numbers"),
-        ({"cannot_link": [(1, 1)]}, "rows 1 and 1 are under a cannot-link"),
+        ({"cannot_link": [(1, 1)]}, "rows 1 and 1 have a cannot-link"),
         (
             {"must_link": [(0, 1), (1, 2)], "cannot_link": [(2, 0)]},
-            "rows 2 and 0 are under a cannot-link, and must-links make them one",
+            "rows 2 and 0 have a cannot-link, but must-links put them into one cluster",
         ),
     ],
 )
@@ -253,14 +253,16 @@ def test_bad_arguments_are_refused(arguments, message):
         complete_linkage(**{"X": [[0.0], [1.0], [2.0]], "threshold": 1.0, **arguments})
 
 
-def test_what_was_never_there_cannot_be_cut():
+def test_impossible_cuts_are_refused():
     result = complete_linkage([[0.0], [1.0], [9.0]], 2.0)
-    with pytest.raises(InputError, match="cannot cut above it"):
+    with pytest.raises(InputError, match="cannot cut at 3: merging stopped at threshold 2"):
         result.cut(3.0)
-    with pytest.raises(InputError, match="ask for 2 to 3"):
+    with pytest.raises(InputError, match="cannot cut to 1 cluster: merging stopped at 2"):
         result.cut_to(1)
+    with pytest.raises(InputError, match="cannot cut to 4 clusters: there were at most 3"):
+        result.cut_to(4)
     apart = {"cannot_link": [(0, 1), (0, 2), (1, 2)]}
-    with pytest.raises(InputError, match="make 2 clusters: cannot-links keep 3 apart"):
+    with pytest.raises(InputError, match="make 2 clusters: cannot-links require at least 3"):
         complete_linkage([[0.0], [1.0], [9.0]], n_clusters=2, **apart)
 
 
@@ -275,7 +277,7 @@ def test_a_dendrogram_that_cannot_fit_is_refused(monkeypatch):
     n=st.integers(1, 60), seed=st.integers(0, 10**6), tau=st.floats(0.01, 8.0),
     n_links=st.integers(0, 25),
 )  # fmt: skip
-def test_few_rows_are_clustered_as_many_are(n, seed, tau, n_links):
+def test_few_rows_are_clustered_like_many(n, seed, tau, n_links):
     """By the whole dendrogram, and by pairs within τ; links of every kind."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, 3))

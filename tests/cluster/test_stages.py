@@ -1,24 +1,21 @@
-"""Stages and pivots change what is held and looked at, never what comes out."""
+"""Stages and pivots change what is held and compared, never the result."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist, squareform
 
 from castlist import CastlistError, complete_linkage
-from castlist.cluster import pivots as pivots_module
-from castlist.cluster.graph import Cloud, pairs_within
-from castlist.cluster.pivots import find_pivots, pairs_by_pivots
+from castlist.cluster import pair_search
 from tests.cluster.reference import greedy_complete_linkage
 from tests.cluster.test_linkage import balls, scipy_labels
 
 
 @pytest.fixture(params=[0, 6, 10**6])
 def tight(request, monkeypatch):
-    """So little room that nearly every merge is a stage of its own: no, small or large blocks."""
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 40)
+    """Allow so few edges that nearly every merge is its own stage; no, small or large blocks."""
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 40)
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", request.param)
 
 
@@ -61,71 +58,24 @@ def test_a_crowd_of_duplicates_needs_no_pairs(tight):
 
 
 @pytest.mark.parametrize("tight", [0], indirect=True)
-def test_too_many_equal_distances_are_an_error_not_a_flood(tight):
+def test_too_many_equal_distances_are_an_error(tight):
     # 60 corners of a simplex: every pair is exactly as far apart as every other.
-    with pytest.raises(CastlistError, match="to the last digit, too many for memory"):
+    with pytest.raises(CastlistError, match="have the same distance 2, too many for memory"):
         complete_linkage(np.eye(60), 2.0)
-
-
-def pairs(search):
-    return [
-        pair
-        for job in search.jobs()
-        for i, j in search.look(job)
-        for pair in zip(i, j, strict=True)
-    ]
-
-
-def true_pairs(points, threshold):
-    square = squareform(pdist(points.astype(np.float64), "sqeuclidean"))
-    return set(zip(*np.nonzero(np.triu(square <= threshold, 1)), strict=True))
-
-
-@pytest.mark.parametrize("b", [0.05, 0.1, 0.2])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_pivots_lose_no_pair(b, dtype, monkeypatch):
-    monkeypatch.setattr(pivots_module, "FEW_POINTS", 0)
-    monkeypatch.setattr(pivots_module, "_SAMPLE_SHARE", 4)
-    monkeypatch.setattr(pivots_module, "_GAIN", 99.0)
-    points = balls(2500, 64, b, seed=2).astype(dtype)
-    cloud = Cloud(points)
-    pivots = find_pivots(cloud, 4 * b)
-    assert len(pivots.columns) > 3
-    found = pairs(pairs_by_pivots(cloud, 4 * b, pivots))
-    assert len(found) == len(set(found))  # each once
-    assert all(i < j for i, j in found)
-    assert true_pairs(points, 4 * b) <= set(found)
-
-
-def test_bad_pivots_lose_no_pair():
-    points = np.random.default_rng(0).normal(size=(300, 3))
-    cloud = Cloud(points)
-    for threshold in (0.01, 0.5, 30.0):
-        assert true_pairs(points, threshold) <= set(pairs(pairs_within(cloud, threshold)))
-        some = pivots_module.Pivots(cloud.columns[::17].copy(), np.float32(0.02))
-        found = pairs(pairs_by_pivots(cloud, threshold, some))
-        assert len(found) == len(set(found))
-        assert true_pairs(points, threshold) <= set(found)
-
-
-def test_pivots_are_used_where_they_pay():
-    far, close = balls(40_000, 64, 0.05, seed=1), np.random.default_rng(0).normal(size=(20_000, 3))
-    assert find_pivots(Cloud(far), 0.2) is not None
-    assert find_pivots(Cloud(close), 4.0) is None
 
 
 def test_pivots_and_all_pairs_give_one_partition(monkeypatch):
     points = balls(18_000, 32, 0.1, seed=3).astype(np.float32)
     by_pivots = complete_linkage(points, 0.4)
-    monkeypatch.setattr(pivots_module, "FEW_POINTS", 10**9)
+    monkeypatch.setattr(pair_search, "FEW_POINTS", 10**9)
     by_all = complete_linkage(points, 0.4)
     np.testing.assert_array_equal(by_pivots.merges, by_all.merges)
 
 
-def test_a_crowd_nearer_than_float32_can_tell(monkeypatch):
+def test_points_closer_than_float32_can_resolve(monkeypatch):
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", 100)
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 20_000)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 20_000)
     rng = np.random.default_rng(0)
     centre = np.array([1.0, 0.3, 0.2, 0.1])
     crowd = centre + 1e-6 * rng.normal(size=(400, 4))
@@ -134,9 +84,3 @@ def test_a_crowd_nearer_than_float32_can_tell(monkeypatch):
         np.testing.assert_array_equal(
             complete_linkage(points, threshold).labels, scipy_labels(points, threshold)
         )
-
-
-def test_one_crowd_without_gaps_has_no_pivots(monkeypatch):
-    monkeypatch.setattr(pivots_module, "_MOST_PAIRS", 1000)
-    points = np.random.default_rng(0).normal(size=(20_000, 3))
-    assert find_pivots(Cloud(points), 100.0) is None

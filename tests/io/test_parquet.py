@@ -55,7 +55,7 @@ def test_faces_that_were_not_described_have_no_feature(tmp_path, half):
 def test_a_track_with_no_feature_at_all_is_named(tracks):
     rows = np.array([0, 1, 2, -1, -1, 3])
     half_done = replace(tracks, features=Features(np.asarray(tracks.features), rows))
-    with pytest.raises(InputError, match="track 'a': no face of it has a feature"):
+    with pytest.raises(InputError, match="track 'a': no face has a feature"):
         half_done.mean_features()
 
 

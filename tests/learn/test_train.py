@@ -120,7 +120,7 @@ def test_given_videos_are_validated_apart(made, loss):
         names = ("operating_clusters", "operating_nmi", "operating_wcp")
         known = [len(np.unique(part.identity)) for part in parts]
         at_counts = [
-            evaluate_tracks(part, model, n_clusters=k).scores
+            evaluate_tracks(part, model, n_characters=k).scores
             for part, k in zip(parts, known, strict=True)
         ]
         assert kept["n_clusters"] == kept["operating_clusters"] == sum(known)

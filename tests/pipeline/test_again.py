@@ -26,7 +26,7 @@ def noted(folder: Path, settings: ScanSettings) -> None:
     "settings",
     [
         ScanSettings(),
-        ScanSettings(characters=2, finetune=True, device="cuda"),
+        ScanSettings(n_characters=2, finetune=True, device="cuda"),
         ScanSettings(
             watching=WatchSettings(sample_rate=2.5, min_face=40, look_width=640),
             describer="sface", model=Path("/models/a.safetensors"), min_characters=3,
@@ -52,7 +52,7 @@ def test_a_video_is_added_with_the_settings_it_was_scanned_with(tmp_path, monkey
 
 
 def test_a_new_video_is_described_as_the_others(tmp_path, monkeypatch):
-    noted(tmp_path / "season.cast", ScanSettings(describer="sface", characters=4))
+    noted(tmp_path / "season.cast", ScanSettings(describer="sface", n_characters=4))
     scans = []
     monkeypatch.setattr(again, "scan", lambda *given, **named: scans.append(given) or given[1])
     with pytest.raises(AttributeError):  # of the folder that stands for a scan
@@ -60,7 +60,7 @@ def test_a_new_video_is_described_as_the_others(tmp_path, monkeypatch):
     assert scans[0][2] == ScanSettings(describer="sface")
 
 
-@pytest.mark.parametrize("settings", [5, {"watching": 7}, {"characters": "many"}, {"model": 7}])
+@pytest.mark.parametrize("settings", [5, {"watching": 7}, {"n_characters": "many"}, {"model": 7}])
 def test_settings_that_are_none_are_said_to_be(tmp_path, settings):
     with pytest.raises(InputError, match="no settings of a scan"):
         settings_of({"settings": settings}, tmp_path)

@@ -109,7 +109,7 @@ def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path
     assert (folder / TRACKS).stat().st_mtime_ns == tracks
     many = scan(sample[0], folder, ScanSettings(min_characters=13))
     assert len(many.cast.characters) == 13
-    exact = scan(sample[0], folder, ScanSettings(characters=6))
+    exact = scan(sample[0], folder, ScanSettings(n_characters=6))
     assert len(exact.cast.characters) == 6
     slow = scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     assert (folder / TRACKS).stat().st_mtime_ns != tracks
@@ -311,8 +311,8 @@ def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, last):
 
 @pytest.mark.parametrize(
     ("settings", "says"),
-    [({"characters": 0}, "at least 1"), ({"characters": 3, "max_characters": 4}, "not both"),
-     ({"min_characters": 5, "max_characters": 4}, "more than")],
+    [({"n_characters": 0}, "at least 1"), ({"n_characters": 3, "max_characters": 4}, "not both"),
+     ({"min_characters": 5, "max_characters": 4}, "greater than the maximum, 4")],
 )  # fmt: skip
 def test_settings_that_cannot_be(settings, says):
     with pytest.raises(InputError, match=says):

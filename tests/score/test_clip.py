@@ -11,7 +11,7 @@ import pytest
 from castlist import TrackSet, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.io.truth import COLUMNS, Truth, read_truth
-from castlist.score.clip import add_widths, score_clip, seconds_of_looks, summarise
+from castlist.score.clip import add_widths, score_clip, seconds_of_samples, summarise
 from tests.cast.folders import write_folder
 
 
@@ -99,14 +99,14 @@ def test_nothing_found_and_nothing_there():
     assert summarise([one, two]).number_off == 1  # of the clip that has people
 
 
-def test_looks_last_until_the_next():
-    assert seconds_of_looks(np.array([]), 0.2) == 0
-    assert seconds_of_looks(np.array([3.0, 3.0]), 0.2) == pytest.approx(0.2)
+def test_samples_last_until_the_next():
+    assert seconds_of_samples(np.array([]), 0.2) == 0
+    assert seconds_of_samples(np.array([3.0, 3.0]), 0.2) == pytest.approx(0.2)
     # 0.2, then 0.04 after a cut, then a gap of 2 s, and a last one.
-    assert seconds_of_looks(np.array([0, 0.2, 0.24, 2.24]), 0.2) == pytest.approx(0.64)
+    assert seconds_of_samples(np.array([0, 0.2, 0.24, 2.24]), 0.2) == pytest.approx(0.64)
 
 
-def test_clips_together(by_hand):
+def test_summary_of_clips(by_hand):
     tracks, truth = by_hand
     good = score_clip(tracks, np.array([0, 0, 1, 2, 2, 2]), truth)
     bad = score_clip(tracks, np.array([0, 1, 1, 2, 1, 3]), truth)

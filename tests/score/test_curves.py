@@ -29,5 +29,5 @@ def test_a_stopped_linkage_gives_the_beginning():
 
 
 def test_merges_of_other_rows_are_refused():
-    with pytest.raises(InputError, match="do not belong"):
+    with pytest.raises(InputError, match="do not fit"):
         curve([1, 2], complete_linkage(np.eye(5)).merges)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
-import pytest
 
 from castlist.score.faces import (
-    intersection_over_union,
     match_faces,
     seen_faces,
     truth_of_tracks,
@@ -27,19 +25,6 @@ def shown(tracks, who):
     """Ask who tracks show, each given as the truth rows of its faces."""
     offsets = np.cumsum([0, *map(len, tracks)])
     return truth_of_tracks(offsets, np.array([*chain(*tracks)], int), np.array(who, str))
-
-
-def test_overlap_by_hand():
-    a = np.array([BOX] * 4)
-    b = np.array([BOX, [5, 0, 10, 10], [5, 5, 10, 10], [10, 0, 10, 10]])
-    # Shared 100, 50, 25, 0 of 100, 150, 175, 200 in all.
-    assert intersection_over_union(a, b) == pytest.approx([1, 1 / 3, 1 / 7, 0])
-    assert intersection_over_union(a, b[:, [1, 0, 3, 2]]) == pytest.approx([1, 1 / 3, 1 / 7, 0])
-
-
-def test_boxes_of_no_size_overlap_with_nothing():
-    nothing = np.zeros((1, 4))
-    assert intersection_over_union(nothing, nothing).tolist() == [0]
 
 
 def test_a_face_is_matched_within_its_time_only():

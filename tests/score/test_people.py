@@ -24,7 +24,7 @@ def test_by_hand():
     assert table.accuracy == pytest.approx(6 / 9)  # anna 1, ben 3, carl 5
 
 
-def test_who_owns_nothing_is_in_no_piece():
+def test_people_without_a_character_add_no_pieces():
     table = CrossTable(np.array(["anna", "anna", "ben"]), np.array([4, 4, 4]))
     assert (table.owned.tolist(), table.pieces) == ([1, 0], 0)
     assert (table.wcp, table.accuracy, table.nmi) == (pytest.approx(2 / 3), pytest.approx(2 / 3), 0)

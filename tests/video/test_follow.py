@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from castlist.video.detect import Faces
-from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious, surroundings
+from castlist.video.follow import LONGEST_GAP, Follower, _clear, surroundings
 from castlist.video.gallery import Gallery
 
 SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
@@ -154,12 +154,6 @@ def test_clear_pairs_by_hand():
         for t, f in np.ndindex(*shape):
             others = [*np.delete(overlap[t], f), *np.delete(overlap[:, f], t), 0.0]
             assert _clear(overlap)[t, f] == (overlap[t, f] > 0.3 + max(others))
-
-
-def test_ious_by_hand():
-    a = np.array([[0.0, 0, 10, 10]])
-    b = np.array([[5.0, 0, 10, 10], [0, 0, 10, 10], [20, 20, 5, 5], [2, 2, 5, 5]])
-    np.testing.assert_allclose(ious(a, b), [[50 / 150, 1, 0, 0.25]])
 
 
 def test_a_jump_into_other_surroundings_ends_a_track_unless_the_face_is_very_much_alike():

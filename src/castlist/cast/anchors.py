@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.cuts import CutTracks
 from castlist.errors import InputError
+from castlist.geometry import iou
 from castlist.tracks import TrackSet
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Row
         times = tracks.time[own]
         # Where it is at a moment, between two of its faces.
         there = np.stack([np.interp(time, times, side) for side in tracks.box[own].T], axis=1)
-        shared[k] = np.nan_to_num(_overlaps(there, boxes))
+        shared[k] = np.nan_to_num(iou(there, boxes))
         inside[k] = (times[0] <= time) & (time <= times[-1])
         around[k] = (times[0] - _SLACK <= time) & (time <= times[-1] + _SLACK) & ~inside[k]
     counts = []
@@ -188,14 +189,6 @@ def _same_face(anchor: Anchor, describer: str, looks: NDArray[np.float32]) -> ND
     if not compares:
         return np.ones(len(looks), bool)
     return np.asarray(~(looks @ anchor.feature < SAME_FACE))  # not a number: it has no feature
-
-
-def _overlaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the intersection over union of boxes, one by one."""
-    low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
-    shared = np.clip(high - low, 0, None).prod(axis=1)
-    union = a[:, 2:].prod(axis=1) + b[:, 2:].prod(axis=1) - shared
-    return np.asarray(shared / np.maximum(union, 1e-9))
 
 
 def store_anchors(

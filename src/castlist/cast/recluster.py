@@ -148,7 +148,7 @@ def links_around(
     If a number of characters is asked for, all tracks pinned to one are must-linked, so that
     clusters are characters.
     """
-    if any(asked.get(key) for key in ("characters", "min_characters", "max_characters")):
+    if any(asked.get(key) for key in ("n_characters", "min_characters", "max_characters")):
         return Links.of(cast.state, cast.overlaps)
 
     def balls(rows: Rows) -> Rows:
@@ -162,11 +162,11 @@ def cluster_around(
     links: dict[str, Rows], progress: Progress,
 ) -> tuple[Rows, Rows]:  # fmt: skip
     """Cluster points as a scan was asked to; return labels, and avoid-links that were given up."""
-    wanted = asked.get("characters")
+    wanted = asked.get("n_characters")
     try:
         found = cluster_points(
             points, threshold, n_clusters=wanted and min(wanted, len(points)),
-            at_least=asked.get("min_characters"), at_most=asked.get("max_characters"),
+            min_clusters=asked.get("min_characters"), max_clusters=asked.get("max_characters"),
             progress=progress, **links,
         )  # fmt: skip
     except NumberError as error:

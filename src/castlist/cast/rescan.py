@@ -76,7 +76,7 @@ def regroup(
     threshold : float
         τ.
     asked : dict
-        ``characters``, ``min_characters`` and ``max_characters``, as far as they are given.
+        ``n_characters``, ``min_characters`` and ``max_characters``, if they are set.
     progress : callable
         Told how far it is.
     """

@@ -89,7 +89,7 @@ def join(
     out : path
         The folder of the joined cast, which must not be there yet.
     link : callable
-        What groups the middles: :func:`castlist.cluster.ray.ray_linkage` does it on a Ray cluster,
+        What groups the middles: :func:`castlist.ray_linkage` does it on a Ray cluster,
         with the same result.
 
     Returns

@@ -72,7 +72,7 @@ def cluster(
     tracks, net = read_with_model(data, boxes, model)
     with progress() as report:
         found = cluster_tracks(
-            tracks, net, threshold=threshold, n_clusters=characters,
+            tracks, net, threshold=threshold, n_characters=characters,
             overlaps=cannot_link_overlaps, progress=report,
         )  # fmt: skip
     counts, given_up = np.bincount(found.labels, minlength=0), told(tracks, found.given_up)
@@ -82,7 +82,7 @@ def cluster(
         print_json(
             {
                 "n_tracks": len(tracks),
-                "n_clusters": found.n_clusters,
+                "n_characters": found.n_clusters,
                 "threshold": found.threshold if np.isfinite(found.threshold) else None,
                 "sizes": counts.tolist(),
                 "given_up": given_up,

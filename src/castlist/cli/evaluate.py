@@ -43,7 +43,7 @@ def evaluate(
     tracks, net = read_with_model(data, boxes, model)
     with progress() as report:
         found = evaluate_tracks(
-            tracks, net, threshold=threshold, n_clusters=characters,
+            tracks, net, threshold=threshold, n_characters=characters,
             overlaps=cannot_link_overlaps, progress=report,
         )  # fmt: skip
     if figure is not None:

@@ -36,8 +36,7 @@ def join(
     Example: `castlist join s01e01.cast s01e02.cast -o season1.cast`
     """
     from castlist.cast.series import join as join_casts
-    from castlist.cluster.linkage import complete_linkage
-    from castlist.cluster.ray import ray_linkage
+    from castlist.cluster.linkage import complete_linkage, ray_linkage
 
     on_ray = ray or ray_address is not None
     link = partial(ray_linkage, address=ray_address) if on_ray else complete_linkage

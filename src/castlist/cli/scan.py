@@ -128,7 +128,7 @@ def scan(
             pace, sample_rate=sample_rate or pace.sample_rate, min_face=min_face,
             min_score=min_score, look_width=look_width,
         ),
-        describer=describer, model=model, characters=characters, min_characters=min_characters,
+        describer=describer, model=model, n_characters=characters, min_characters=min_characters,
         max_characters=max_characters, finetune=finetune, device=device,
         tracks=tracks,
     )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Embeddings, τ and links → labels."""
+"""Cluster embeddings: τ and links → labels."""

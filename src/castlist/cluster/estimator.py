@@ -17,31 +17,34 @@ require("sklearn", "BallClustering")
 from sklearn.base import BaseEstimator, ClusterMixin  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
+_DISTANCES = 2**24  # computed at once: 128 MiB
+
 
 class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster rows without knowing how many clusters there are.
+    """Cluster rows without knowing the number of clusters.
 
-    Rows are embedded by the model and merged by complete linkage while ℓ ≤ τ.
+    The model embeds the rows, and complete linkage merges them while ℓ ≤ τ.
 
     Parameters
     ----------
     model : BallModel, optional
-        Maps features to embeddings and knows τ = 4b. Without it, rows are taken as embeddings.
+        Maps features to embeddings and has a threshold, τ = 4b. Rows must be features of its
+        describer, of length ``model.dims[0]``. Without a model, rows are embeddings.
     threshold : float, optional
-        τ, instead of the model's. Needed without a model, unless ``n_clusters`` is given.
+        τ, instead of the model's. Required without a model, unless ``n_clusters`` is given.
     n_clusters : int, optional
-        Make this many clusters, whatever the threshold.
+        Number of clusters to make, instead of a threshold.
 
     Attributes
     ----------
     labels_ : ndarray of int, shape (n_samples,)
         The cluster of each row of ``fit``.
     n_clusters_ : int
-        Number of clusters found.
+        Number of clusters.
     threshold_ : float
-        The τ used; with ``n_clusters``, the height of the last merge.
+        τ. With ``n_clusters``, the height of the last merge.
     embeddings_ : ndarray, shape (n_samples, dim)
-        What was clustered.
+        The embeddings of the rows of ``fit``.
 
     Examples
     --------
@@ -68,9 +71,20 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
     ) -> BallClustering:
-        """Find the clusters of X; ``y`` is ignored, links are as in ``complete_linkage``."""
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, or embeddings if there is no model.
+        y : object
+            Ignored.
+        must_link, cannot_link : array-like of shape (m, 2), optional
+            Pairs of row numbers, as in :func:`castlist.complete_linkage`.
+        """
         X = validate_data(self, X)
         threshold = self._threshold()
+        self._fit_X = X
         self.embeddings_ = X if self.model is None else self.model.embed(X)
         result = complete_linkage(
             self.embeddings_,
@@ -87,23 +101,29 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Put new rows into the clusters found, one at a time.
+        """Return the cluster of each new row, or -1 if it belongs to none.
 
-        A row goes where complete linkage would put it next: to the cluster whose farthest
-        member is nearest. -1, a new character, if that member is farther than τ.
+        A row gets the cluster that complete linkage would merge it into next: the one whose
+        farthest member is nearest. It gets -1, a new character, if that member is farther than
+        τ. The clusters do not change, and new rows do not influence each other.
+
+        If the model averages neighbours, as the shipped ones do, the embedding of a row depends
+        on the rows around it. Each new row is then embedded together with the rows of ``fit``,
+        which takes about as long per row as embedding these.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows like those of ``fit``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
-        if getattr(self.model, "rounds", 0):
-            raise InputError(
-                "this model averages neighbours, and new rows stand alone: fit all rows together"
-            )
-        new = np.asarray(X if self.model is None else self.model.embed(X), np.float64)
+        new = np.asarray(self._embed(X), np.float64)
         order = np.argsort(self.labels_, kind="stable")
         known = np.asarray(self.embeddings_, np.float64)[order]
         starts = np.searchsorted(self.labels_[order], np.arange(self.n_clusters_))
         labels = np.empty(len(new), np.int64)
-        height = max(1, 2**24 // len(known))  # 128 MiB of distances at once
+        height = max(1, _DISTANCES // len(known))
         for start in range(0, len(new), height):
             block = new[start : start + height]
             distances = cdist(block, known, "sqeuclidean")
@@ -112,6 +132,15 @@ class BallClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             within = farthest[np.arange(len(block)), nearest] <= self.threshold_
             labels[start : start + height] = np.where(within, nearest, -1)
         return labels
+
+    def _embed(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Return the embeddings of new rows, each as if it were added to the rows of fit."""
+        if self.model is None:
+            return np.asarray(X)
+        if not self.model.takes_evidence:  # it averages no neighbours: rows are independent
+            return self.model.embed(X)
+        embedded = [self.model.embed(np.vstack([self._fit_X, row]))[-1] for row in np.asarray(X)]
+        return np.array(embedded)
 
     def _threshold(self) -> float | None:
         if self.n_clusters is not None:

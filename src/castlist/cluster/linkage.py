@@ -1,4 +1,8 @@
-"""Complete linkage on squared Euclidean distances, stopped at τ (paper, sec. 3.3)."""
+"""Complete linkage on squared Euclidean distances, stopped at τ (paper, sec. 3.3).
+
+Few rows are clustered by SciPy, from all of their distances. Many rows are clustered by compiled
+code (:mod:`castlist.cluster.stages`), which only holds the pairs within τ.
+"""
 
 from __future__ import annotations
 
@@ -9,38 +13,42 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from castlist.cluster.executor import Crew
+from castlist.cluster.executor import Executor
 from castlist.cluster.links import Links, by_first_appearance, resolve_links
-from castlist.cluster.merges import Merges, concatenate, labels_after, number_merges
-from castlist.errors import InputError, NumberError
+from castlist.errors import InputError, NumberError, counted
 from castlist.extras import installed, require
 from castlist.progress import Progress, silent
 
-#: A dendrogram with no threshold needs every distance; beyond this many bytes it is refused.
+#: Clusters kept, clusters merged into them, heights. A cluster is identified by its smallest row.
+Merges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+NO_MERGES: Merges = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+#: A dendrogram without a threshold needs all distances; more than this many bytes are refused.
 DENSE_BYTES = 4 * 2**30
-#: Rows up to which all distances are computed also if there is a threshold: compiled code that
-#: computes fewer takes longer to load than that. Without that code, there may be more.
+#: Up to this many rows, all distances are computed even if there is a threshold: that takes less
+#: time than loading the compiled code. Without Numba the limit is higher.
 FEW_ROWS, FEW_WITHOUT_NUMBA = 3000, 16_000
 _BLOCK = 2**24  # distances computed at once: 128 MiB
 
 
 @dataclass(frozen=True)
 class Linkage:
-    """What complete linkage did.
+    """The result of complete linkage.
 
     Attributes
     ----------
     labels : ndarray of int, shape (n,)
         The cluster of each row, numbered 0 to #Cl − 1 in order of first appearance.
     merges : ndarray of float64, shape (n_merges, 4)
-        The merges made, as rows of a SciPy linkage matrix: the two clusters (rows are 0 to
-        n − 1, the i-th merge makes n + i), the height, the number of rows. Must-links come
-        first, at height 0; then heights never fall. Merges that give avoid-links up come last,
-        and their heights begin anew.
+        The merges, as rows of a SciPy linkage matrix: the two clusters (rows are 0 to n − 1, the
+        i-th merge makes cluster n + i), the height, the number of rows. Must-links come first,
+        at height 0; after them, heights never decrease. Merges that break avoid-links come last,
+        with heights of their own.
     threshold : float
-        No merge higher than this was made; infinite if there was no threshold.
+        The largest height allowed; infinite if there was no threshold.
     given_up : ndarray of int, shape (m, 2)
-        Pairs of rows under an avoid-link that share a cluster all the same, smaller number first.
+        The pairs of rows under an avoid-link that share a cluster, smaller row first.
     """
 
     labels: NDArray[np.int64]
@@ -54,27 +62,32 @@ class Linkage:
         return len(self.labels) - len(self.merges)
 
     def cut(self, threshold: float) -> NDArray[np.int64]:
-        """Return the labels at a threshold not above the one clustered at; no link is given up."""
+        """Return the labels at a lower or equal threshold, without breaking avoid-links."""
         if not threshold <= self.threshold:
             raise InputError(
-                f"clustered at threshold {self.threshold:g}; cannot cut above it, at {threshold:g}"
+                f"cannot cut at {threshold:g}: merging stopped at threshold {self.threshold:g}"
             )
         heights = self.merges[: len(self.merges) - self._n_giving_up, 2]
         count = int(np.searchsorted(heights, threshold, side="right"))
         return labels_after(self.merges, len(self.labels), max(count, self._n_must_link))
 
     def cut_to(self, n_clusters: int) -> NDArray[np.int64]:
-        """Return the labels when so many clusters were left."""
+        """Return the labels at the point where this number of clusters was left."""
         n = len(self.labels)
         most = n - self._n_must_link
-        if not self.n_clusters <= n_clusters <= most:
+        if n_clusters > most:
             raise InputError(
-                f"{n_clusters} clusters were never left; ask for {self.n_clusters} to {most}"
+                f"cannot cut to {counted(n_clusters, 'cluster')}: there were at most {most}"
+            )
+        if n_clusters < self.n_clusters:
+            raise InputError(
+                f"cannot cut to {counted(n_clusters, 'cluster')}: merging stopped at "
+                f"{self.n_clusters}"
             )
         return labels_after(self.merges, n, n - n_clusters)
 
     def of_rows(self, rows: NDArray[np.int64]) -> Linkage:
-        """Return the same for rows in the order that they had before they were reordered so."""
+        """Return this result for ``X``, if it was computed for ``X[rows]``."""
         merges = self.merges.copy()
         single = merges[:, :2] < len(rows)
         merges[:, :2][single] = rows[merges[:, :2][single].astype(np.int64)]
@@ -97,41 +110,46 @@ def complete_linkage(
     cannot_link: ArrayLike | None = None,
     avoid_link: ArrayLike | None = None,
     progress: Progress = silent,
-    crew: Crew | None = None,
+    executor: Executor | None = None,
 ) -> Linkage:
     """Cluster rows by complete linkage, merging while ℓ ≤ τ.
 
     The partition is that of ``scipy.cluster.hierarchy.linkage(X, "complete", "sqeuclidean")``
-    cut at τ; where distances are equal to the last digit, one of the partitions that the greedy
-    rule allows, always the same. With a finite threshold, only pairs within it are ever held.
+    cut at τ. If distances are equal to the last digit, it is one of the partitions that the
+    greedy rule allows, and the same one in every run. With a finite threshold, only pairs within
+    it are held in memory.
 
     Parameters
     ----------
     X : array-like of shape (n, dim)
         Points, usually embeddings.
     threshold : float, optional
-        τ: the largest squared distance inside a cluster. Without it, everything is merged, or
-        as far as ``n_clusters`` or the links say; that needs all n² distances.
+        τ: the largest squared distance inside a cluster. Without it, rows are merged until
+        ``n_clusters`` are left or the links allow no more; this needs all n² distances.
     n_clusters : int, optional
-        Stop at this number of clusters instead of a threshold.
+        Stop at this number of clusters instead of at a threshold.
     must_link, cannot_link : array-like of shape (m, 2), optional
-        Pairs of row numbers. Must-linked rows are merged first, however far apart; rows under
-        a cannot-link never share a cluster.
+        Pairs of row numbers. Must-linked rows are merged first, at any distance. Cannot-linked
+        rows never share a cluster.
     avoid_link : array-like of shape (m, 2), optional
-        Pairs of row numbers that share no cluster either, unless there would be more than
-        ``n_clusters``. Once nothing else can be merged, the nearest clusters that no
-        cannot-link keeps apart are; ``given_up`` says which pairs that puts together. There
-        the largest distances of the clusters left are computed anew, in blocks.
+        Pairs of row numbers that share a cluster only if there would be more than ``n_clusters``
+        otherwise. When nothing else can be merged, the nearest clusters without a cannot-link
+        between them are merged, and ``given_up`` lists the pairs that this joins.
     progress : callable
-        Told how far it is.
-    crew : Crew, optional
-        Who does the work where there is a threshold: :class:`castlist.cluster.ray.RayCrew`, or
-        the threads of this machine. The partition is the same.
+        Called with the stage, the number of items done and the total.
+    executor : Executor, optional
+        Runs the work if there is a threshold. The default uses the threads of this process; see
+        :func:`ray_linkage` for a Ray cluster. The partition is the same.
 
     Returns
     -------
     Linkage
-        ``labels``, ``merges``, ``given_up`` and ways to cut elsewhere.
+        ``labels``, ``merges``, ``given_up``, and methods to cut the dendrogram elsewhere.
+
+    Raises
+    ------
+    NumberError
+        If the links do not allow ``n_clusters``.
 
     Examples
     --------
@@ -144,9 +162,9 @@ def complete_linkage(
     """
     points = check_points(X)
     if threshold is not None and n_clusters is not None:
-        raise InputError("give a threshold or a number of clusters, not both")
+        raise InputError("give a threshold or n_clusters, not both")
     if threshold is not None and not threshold >= 0:
-        raise InputError(f"the threshold is a squared distance, 0 or more, not {threshold}")
+        raise InputError(f"the threshold must be a squared distance, 0 or more, not {threshold}")
     n = len(points)
     links = resolve_links(n, must_link, cannot_link, avoid_link)
     tau = np.inf if threshold is None else float(threshold)
@@ -154,19 +172,21 @@ def complete_linkage(
     if np.isinf(tau):
         made = _merge_all(points, links.group, links.kept_apart)
     else:
-        made = _merge_within(points, tau, links, progress, crew)
+        made = _merge_within(points, tau, links, progress, executor)
     merges = number_merges(concatenate([forced, made]), n)
     result = Linkage(labels_after(merges, n, len(merges)), merges, tau, _n_must_link=len(forced[0]))
     if n_clusters is None:
         return result
     if not min(n, 1) <= n_clusters <= n:
-        raise InputError(f"cannot make {n_clusters} clusters of {n} rows")
+        raise InputError(
+            f"cannot make {counted(n_clusters, 'cluster')} of {counted(n, 'row')}; give 1 to {n}"
+        )
     if n_clusters > links.n_groups:
         raise NumberError(n_clusters, links.n_groups)
     if n_clusters >= result.n_clusters:
         return replace(result, labels=result.cut_to(n_clusters), merges=merges[: n - n_clusters])
-    # Every two clusters that are left are kept apart, and so would be what they are merged into:
-    # from here on, avoid-links are given up.
+    # A link keeps any two of the clusters that are left apart, and would keep their unions apart
+    # too: from here on, avoid-links are ignored.
     apart = result.labels[_first_rows(links.group)[links.apart]]
     past = _merge_all(points, result.labels, np.sort(apart, axis=1))
     if n_clusters < (least := result.n_clusters - len(past[0])):
@@ -180,37 +200,90 @@ def complete_linkage(
     )  # fmt: skip
 
 
+def ray_linkage(
+    X: ArrayLike,
+    threshold: float,
+    *,
+    address: str | None = None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    progress: Progress = silent,
+) -> Linkage:
+    """Cluster rows by complete linkage on a Ray cluster.
+
+    The labels are those of :func:`complete_linkage`. Pairs are searched, measured and merged by
+    tasks of the cluster; this process chooses the steps and holds the graph of pairs. Needs
+    ``pip install 'castlist[ray,large]'``.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, dim)
+        Points, usually embeddings.
+    threshold : float
+        τ: the largest squared distance inside a cluster.
+    address : str, optional
+        The cluster's head, such as ``10.0.0.1:6379`` or ``ray://10.0.0.1:10001``. Without it, the
+        connection of this process is used if there is one; otherwise Ray is started on this
+        machine, and stopped afterwards.
+    must_link, cannot_link : array-like of shape (m, 2), optional
+        Pairs of row numbers that share a cluster, or never do.
+    progress : callable
+        Called with the stage, the number of items done and the total.
+
+    Returns
+    -------
+    Linkage
+        As of :func:`complete_linkage`.
+
+    Examples
+    --------
+    >>> ray_linkage(embeddings, 0.4, address="10.0.0.1:6379").labels  # doctest: +SKIP
+    """
+    from castlist.cluster.executor import RayExecutor
+    from castlist.ray_cluster import cluster
+
+    with cluster(address) as ray:
+        return complete_linkage(
+            X, threshold, must_link=must_link, cannot_link=cannot_link, progress=progress,
+            executor=RayExecutor(ray),
+        )  # fmt: skip
+
+
 def _merge_within(
-    points: NDArray[np.floating], tau: float, links: Links, progress: Progress, crew: Crew | None
+    points: NDArray[np.floating],
+    tau: float,
+    links: Links,
+    progress: Progress,
+    executor: Executor | None,
 ) -> Merges:
-    """Merge as far as τ goes: by the whole dendrogram of few rows, by pairs within τ of many."""
+    """Merge up to τ: few rows by their whole dendrogram, many by the pairs within τ."""
     few = FEW_ROWS if installed("numba") else FEW_WITHOUT_NUMBA
-    if len(points) <= few and crew is None:
+    if len(points) <= few and executor is None:
         kept, gone, height = _merge_all(points, links.group, links.kept_apart)
         count = int(np.searchsorted(height, tau, side="right"))
         return kept[:count], gone[:count], height[:count]
     require("numba", f"clustering {len(points):,} rows")
-    from castlist.cluster.clusters import Clusters, group_duplicates
+    from castlist.cluster.merging import Clusters, group_duplicates
     from castlist.cluster.stages import merge_in_stages
 
-    # Identical points come first: no pair needs to be held for them.
+    # Identical points are merged first, so that their pairs are never held.
     group = by_first_appearance(group_duplicates(points, links.group, links.unlinked))
     clusters = Clusters.of(group)
     apart = np.sort(group[_first_rows(links.group)][links.kept_apart], axis=1)
-    more = merge_in_stages(points, clusters, tau, apart, progress, crew)
-    alike = _merges_of(group, links.unlinked)
-    return concatenate([alike, more])
+    more = merge_in_stages(points, clusters, tau, apart, progress, executor)
+    identical = _merges_of(group, links.unlinked)
+    return concatenate([identical, more])
 
 
 def _merge_all(
     points: NDArray[np.floating], group: NDArray[np.int64], apart: NDArray[np.int64]
 ) -> Merges:
-    """Make the whole dendrogram of groups with SciPy: with no τ, no pair can be left out."""
+    """Return the whole dendrogram of groups, by SciPy: without τ, no pair can be left out."""
     n = len(points)
     size = n * (n - 1) // 2 * 8
     if size > DENSE_BYTES:
         raise InputError(
-            f"{n:,} rows with no threshold need {size / 2**30:.0f} GiB of distances; "
+            f"{n:,} rows without a threshold need {size / 2**30:.0f} GiB of distances; "
             "give a threshold, which needs only the pairs within it"
         )
     first = _first_rows(group)
@@ -221,7 +294,7 @@ def _merge_all(
         distances = squareform(_farthest(points, group), checks=False)
     else:
         distances = pdist(points, "sqeuclidean")
-    # SciPy wants finite distances; merges at the largest float are dropped again below.
+    # SciPy needs finite distances; merges at the largest float are dropped again below.
     one, other = apart.T
     distances[groups * one - one * (one + 1) // 2 + other - one - 1] = np.finfo(np.float64).max
     made = scipy_linkage(distances, "complete")
@@ -234,7 +307,7 @@ def _merge_all(
 
 
 def _farthest(points: NDArray[np.floating], group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the largest squared distance of every two groups, and 0 of a group and itself."""
+    """Return the largest squared distance of every pair of groups; 0 on the diagonal."""
     order = np.argsort(group, kind="stable")
     points, group = points[order], group[order]
     starts = np.searchsorted(group, np.arange(group[-1] + 1))
@@ -255,7 +328,7 @@ def _first_rows(group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _merges_of(group: NDArray[np.int64], rows: NDArray[np.int64] | None = None) -> Merges:
-    """Merge every row, or every one of some, into the first row of its group, at height 0."""
+    """Merge all rows, or the given ones, into the first row of their group, at height 0."""
     first = _first_rows(group)[group]
     rows = np.arange(len(group)) if rows is None else rows
     others = rows[first[rows] != rows]
@@ -263,7 +336,7 @@ def _merges_of(group: NDArray[np.int64], rows: NDArray[np.int64] | None = None) 
 
 
 def check_points(X: ArrayLike) -> NDArray[np.floating]:
-    """Return points as a float32 or float64 matrix, or say what is wrong with them."""
+    """Return points as a float32 or float64 matrix; raise InputError if they are not one."""
     points = np.asarray(X)
     if points.ndim != 2:
         raise InputError(f"points must be rows × dims, not of shape {points.shape}")
@@ -276,3 +349,37 @@ def check_points(X: ArrayLike) -> NDArray[np.floating]:
     if len(bad):
         raise InputError(f"row {bad[0]} has a value that is not finite")
     return points
+
+
+def concatenate(merges: list[Merges]) -> Merges:
+    """Concatenate merges."""
+    if not merges:
+        return NO_MERGES
+    kept, gone, height = (np.concatenate(column) for column in zip(*merges, strict=True))
+    return kept, gone, height
+
+
+def number_merges(merges: Merges, n: int) -> NDArray[np.float64]:
+    """Turn merges of ``n`` rows into a SciPy linkage matrix."""
+    kept, gone, height = merges
+    name, size = list(range(n)), [1] * n
+    made = []
+    for i, (a, b) in enumerate(zip(kept.tolist(), gone.tolist(), strict=True)):
+        size[a] += size[b]
+        made.append((min(name[a], name[b]), max(name[a], name[b]), size[a]))
+        name[a] = n + i
+    matrix = np.empty((len(made), 4))
+    matrix[:, [0, 1, 3]] = np.array(made, np.float64).reshape(-1, 3)
+    matrix[:, 2] = height
+    return matrix
+
+
+def labels_after(merges: NDArray[np.float64], n: int, count: int) -> NDArray[np.int64]:
+    """Return the labels once the first ``count`` merges of a SciPy linkage matrix are made."""
+    parent = np.arange(n + count)
+    children = merges[:count, :2].astype(np.int64)
+    parent[children] = n + np.arange(count)[:, None]
+    last = parent.tolist()
+    for i in range(len(last) - 1, -1, -1):  # parents come after their children
+        last[i] = last[last[i]]
+    return by_first_appearance(last[:n])

@@ -1,4 +1,4 @@
-"""Links between rows: must-link (one person), cannot-link (two) and avoid-link (likely two)."""
+"""Links between rows: must-link (same), cannot-link (different), avoid-link (likely different)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from castlist.errors import InputError
 
 @dataclass(frozen=True)
 class Links:
-    """Links made ready: rows put into groups, and those that stay apart.
+    """Links between rows, resolved into groups and the pairs that stay apart.
 
     Attributes
     ----------
     group : ndarray of int, shape (n,)
-        Rows tied by must-links have one group; groups are numbered by first appearance.
+        The group of each row: must-linked rows share one. Numbered by first appearance.
     apart : ndarray of int, shape (m, 2)
-        Pairs of groups that a cannot-link keeps apart, each once, smaller number first.
+        The distinct pairs of groups with a cannot-link between them, smaller number first.
     avoid : ndarray of int, shape (k, 2)
-        Pairs of rows of two groups that an avoid-link keeps apart, each once, smaller number first.
+        The distinct pairs of rows of different groups under an avoid-link, smaller number first.
     unlinked : ndarray of int
-        Rows that no link speaks of, in ascending order.
+        The rows without any link, in ascending order.
     """
 
     group: NDArray[np.int64]
@@ -40,8 +40,8 @@ class Links:
 
     @property
     def kept_apart(self) -> NDArray[np.int64]:
-        """Pairs of groups that any link keeps apart, as ``apart`` has them."""
-        return _each_once(np.concatenate([self.apart, self.group[self.avoid]]))
+        """The distinct pairs of groups with a cannot-link or avoid-link between them."""
+        return _distinct(np.concatenate([self.apart, self.group[self.avoid]]))
 
 
 def resolve_links(
@@ -50,7 +50,7 @@ def resolve_links(
     cannot_link: ArrayLike | None,
     avoid_link: ArrayLike | None = None,
 ) -> Links:
-    """Check links between ``n`` rows and work out what they imply together."""
+    """Check the links between ``n`` rows and return what they imply together."""
     must = _pairs("must_link", must_link, n)
     cannot = _pairs("cannot_link", cannot_link, n)
     avoid = _pairs("avoid_link", avoid_link, n)
@@ -61,14 +61,14 @@ def resolve_links(
     if len(clash):
         i, j = cannot[clash[0]]
         raise InputError(
-            f"rows {i} and {j} are under a cannot-link, and must-links make them one; "
-            "take one of these links back"
+            f"rows {i} and {j} have a cannot-link, but must-links put them into one cluster; "
+            "remove one of these links"
         )
     linked = np.zeros(n, bool)
     for pairs in (must, cannot, avoid):
         linked[pairs.ravel()] = True
-    avoid = avoid[group[avoid[:, 0]] != group[avoid[:, 1]]]  # a must-link knows better
-    return Links(group, _each_once(group[cannot]), _each_once(avoid), np.flatnonzero(~linked))
+    avoid = avoid[group[avoid[:, 0]] != group[avoid[:, 1]]]  # must-links take precedence
+    return Links(group, _distinct(group[cannot]), _distinct(avoid), np.flatnonzero(~linked))
 
 
 def by_first_appearance(labels: ArrayLike) -> NDArray[np.int64]:
@@ -79,7 +79,7 @@ def by_first_appearance(labels: ArrayLike) -> NDArray[np.int64]:
     return rank[inverse]
 
 
-def _each_once(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
@@ -88,8 +88,10 @@ def _pairs(name: str, pairs: ArrayLike | None, n: int) -> NDArray[np.int64]:
     if array.size == 0:
         return np.empty((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise InputError(f"{name} must be pairs of row numbers, shape (m, 2)")
+        raise InputError(f"{name} must be pairs of row numbers, of shape (m, 2)")
     outside = (array < 0) | (array >= n)
     if outside.any():
-        raise InputError(f"{name} names row {array[outside][0]}; there are {n} rows, 0 to {n - 1}")
+        raise InputError(
+            f"{name} has row {array[outside][0]}, but there are {n} rows, 0 to {n - 1}"
+        )
     return array.astype(np.int64)

@@ -1,12 +1,15 @@
 """Complete linkage stopped at τ, in steps that fit into memory.
 
 Complete linkage merges in order of height, so stopping at t and going on to τ later is the same as
-going to τ at once. Two clusters can only be within t if their first points are, so a step looks at
-one point a cluster. What it finds is a graph whose connected components are independent:
+going to τ at once. Two clusters can only be within t if their first points are, so a step searches
+one point per cluster. The pairs that it finds are a graph with independent connected components:
 
-- if its edges fit into the budget, they are kept, measured and merged;
-- if not, only the components are kept. A small one is merged over a block of all its distances;
-  for a large one a smaller t comes first, and what that merges has fewer pairs later.
+- If the edges fit into the budget, they are kept, measured and merged.
+- If not, only the components are kept. A small component is merged over a block of all its
+  distances. A large one is first merged up to a smaller t, which leaves fewer pairs.
+
+The functions at the end are the jobs of these steps, which an
+:class:`~castlist.cluster.executor.Executor` runs.
 """
 
 from __future__ import annotations
@@ -18,24 +21,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from castlist.cluster.chain import merge_graph
-from castlist.cluster.clusters import Clusters
-from castlist.cluster.components import merge_components, unite
-from castlist.cluster.executor import Crew, Threads
-from castlist.cluster.graph import Cloud, Edges, Pairs
-from castlist.cluster.jobs import find_edges, find_pairs, measure_pairs, merge_small
-from castlist.cluster.merges import NO_MERGES, Merges, concatenate
-from castlist.cluster.pivots import find_pivots, prunable_pairs
+from castlist.cluster.executor import Executor, ThreadExecutor
+from castlist.cluster.linkage import NO_MERGES, Merges, concatenate
+from castlist.cluster.merging import (
+    Clusters,
+    distances_within,
+    merge_blocks,
+    merge_components,
+    merge_graph,
+    spanning,
+    unite,
+)
+from castlist.cluster.pair_search import (
+    Cloud,
+    Edges,
+    Job,
+    Pairs,
+    Search,
+    find_pivots,
+    pair_search,
+)
 from castlist.errors import CastlistError
 from castlist.parallel import interruptible
 from castlist.progress import Progress, silent
 
-#: Edges held at once: so many a point, but within bounds. An edge costs about 60 bytes.
-EDGES_A_POINT = 64
-EDGES_AT_LEAST, EDGES_AT_MOST = 2**20, 24 * 2**20
-#: Clusters of a component merged over a block of its distances: at most 128 MiB a thread.
+#: The budget of edges: this number per point, within bounds. An edge takes about 60 bytes.
+EDGES_PER_POINT = 64
+MIN_EDGES, MAX_EDGES = 2**20, 24 * 2**20
+#: Most clusters of a component that is merged over a block of distances: 128 MiB per thread.
 BLOCK_SIDE = 4096
-_PAIRS_A_JOB = 2**17
+_PAIRS_PER_JOB = 2**17
 
 
 def merge_in_stages(
@@ -44,68 +59,69 @@ def merge_in_stages(
     threshold: float,
     apart: NDArray[np.int64],
     progress: Progress = silent,
-    crew: Crew | None = None,
+    executor: Executor | None = None,
 ) -> Merges:
     """Merge clusters of points while their complete-linkage distance is within the threshold.
 
     Parameters
     ----------
     points : ndarray of shape (n, dim), float32 or float64
+        The points.
     clusters : Clusters
-        What is merged already.
+        The clusters to begin with.
     threshold : float
         τ.
     apart : ndarray of int, shape (m, 2)
         Pairs of clusters that must not merge.
     progress : callable
-        Told how far it is.
-    crew : Crew, optional
-        Who does the work: the threads of this machine if not given.
+        Called with the stage, the number of items done and the total.
+    executor : Executor, optional
+        Runs the jobs; the default uses the threads of this process.
 
     Returns
     -------
     kept, gone, height : ndarrays
-        A merge each, in order of height, of clusters called by their first points.
+        One entry per merge, in order of height. A cluster is identified by its first point.
     """
     if len(clusters) < 2:
         return NO_MERGES
-    stages = _Stages(points, clusters, threshold, apart, progress, crew or Threads())
-    everybody = np.arange(len(clusters))
-    if stages.affordable(everybody, threshold) < threshold:
-        # Half of τ keeps balls whole but apart: most merges are made in small components there.
+    stages = _Stages(points, clusters, threshold, apart, progress, executor or ThreadExecutor())
+    if stages.affordable(np.arange(len(clusters)), threshold) < threshold:
+        # At τ/2 most balls are components of their own, small enough for most merges.
         stages.merge_up_to(threshold / 2)
     stages.merge_up_to(threshold)
     kept, gone, height = concatenate(stages.done)
-    order = np.argsort(height, kind="stable")  # stable: a merge stays behind those it is made of
+    order = np.argsort(height, kind="stable")  # stable: a merge stays after those it builds on
     return kept[order], gone[order], height[order]
 
 
 class _Stages:
-    """The clusters so far, and how they are merged further."""
+    """The clusters so far, and the steps that merge them further."""
 
     def __init__(
         self, points: NDArray[np.floating], clusters: Clusters, threshold: float,
-        apart: NDArray[np.int64], progress: Progress, crew: Crew,
+        apart: NDArray[np.int64], progress: Progress, executor: Executor,
     ) -> None:  # fmt: skip
-        self.crew = crew
-        self.points, self.kept_points = points, crew.keep(points)
+        self.executor = executor
+        self.points, self.shared_points = points, executor.put(points)
         self.clusters = clusters
         self.apart = apart
         self.progress = progress
-        self.budget = min(max(EDGES_AT_LEAST, EDGES_A_POINT * len(points)), EDGES_AT_MOST)
+        self.budget = min(max(MIN_EDGES, EDGES_PER_POINT * len(points)), MAX_EDGES)
         self.cloud = Cloud(points)
         self.pivots = find_pivots(self.cloud, threshold)
         self.done: list[Merges] = []
 
     def merge_up_to(self, threshold: float) -> None:
         """Make every merge within the threshold."""
-        pairs, component = self._look(threshold)
+        pairs, component = self._search(threshold)
         if pairs is not None:
-            parts = (slice(at, at + _PAIRS_A_JOB) for at in range(0, len(pairs[0]), _PAIRS_A_JOB))
-            kept = (self.crew.keep(pairs), *self._kept(), threshold)
-            found = self.crew.do(measure_pairs, parts, *kept)
+            starts = range(0, len(pairs[0]), _PAIRS_PER_JOB)
+            parts = (slice(start, start + _PAIRS_PER_JOB) for start in starts)
+            shared = (self.executor.put(pairs), *self._shared(), threshold)
+            found = self.executor.run(measure_pairs, parts, *shared)
             edges = Edges.concatenate([measured for _, measured in found])
-            self._apply(merge_components(edges, component, self.crew))
+            self._apply(merge_components(edges, component, self.executor))
             return
         members = np.argsort(component, kind="stable")
         cuts = np.flatnonzero(np.diff(component[members], prepend=-1, append=len(members)))
@@ -118,7 +134,7 @@ class _Stages:
             self._merge_large(points, threshold)
 
     def _merge_large(self, points: NDArray[np.int64], threshold: float) -> None:
-        """Merge one large component, given by its points, by way of smaller thresholds."""
+        """Merge one large component, given by its points, at increasing thresholds."""
         reached = 0.0
         while reached < threshold:
             chosen = np.unique(self.clusters.label[points])
@@ -128,8 +144,8 @@ class _Stages:
             while (edges := self._edges_that_fit(chosen, stop)) is None:
                 if not reached < (reached + stop) / 2 < stop:
                     raise CastlistError(
-                        f"more than {self.budget:,} pairs of clusters are {stop:g} apart to the "
-                        "last digit, too many for memory; add a little noise, or thin the points"
+                        f"more than {self.budget:,} pairs of clusters have the same distance "
+                        f"{stop:g}, too many for memory; add a little noise, or use fewer points"
                     )
                 stop = (reached + stop) / 2
             kept, gone, height = interruptible(merge_graph, edges, len(chosen))
@@ -137,7 +153,7 @@ class _Stages:
             reached = stop
 
     def _apply(self, merges: Merges) -> None:
-        """Make merges of clusters."""
+        """Record merges of clusters, and merge them."""
         kept, gone, height = merges
         first = self.clusters.first
         self.done.append((first[kept], first[gone], height))
@@ -145,26 +161,26 @@ class _Stages:
         apart = np.sort(self.clusters.label[first][self.apart], axis=1)
         self.apart = np.unique(apart, axis=0)
 
-    def _look(self, threshold: float) -> tuple[Pairs | None, NDArray[np.int64]]:
-        """Find the pairs of clusters that may be within the threshold, and their components.
+    def _search(self, threshold: float) -> tuple[Pairs | None, NDArray[np.int64]]:
+        """Return the pairs of clusters that may be within the threshold, and their components.
 
-        Pairs are None if there are more than the budget.
+        The pairs are None if there are more than the budget.
         """
         n = len(self.clusters)
         parent = np.arange(n)
         pairs: list[Pairs] | None = [(np.empty(0, np.int32), np.empty(0, np.int32))]
-        count = looked = 0
-        search = prunable_pairs(self.cloud.subset(self.clusters.first), threshold, self.pivots)
+        count = searched = 0
+        search = pair_search(self.cloud.subset(self.clusters.first), threshold, self.pivots)
         jobs = ((job, count > self.budget) for job in search.jobs())
-        kept = (self.crew.keep(search), n, self.budget)
-        for (job, _), (n_found, found) in self.crew.do(find_pairs, jobs, *kept):
+        shared = (self.executor.put(search), n, self.budget)
+        for (job, _), (n_found, found) in self.executor.run(find_pairs, jobs, *shared):
             for i, j in found:
                 unite(parent, i, j)
             count += n_found
             if pairs is not None:
                 pairs = None if count > self.budget else pairs + found
-            looked += job.cost
-            self._tell(looked, n)
+            searched += job.cost
+            self._report(searched, n)
         root = parent[parent]
         while not np.array_equal(root, parent):
             parent, root = root, root[root]
@@ -174,43 +190,44 @@ class _Stages:
         return (left, right), root
 
     def _edges_that_fit(self, chosen: NDArray[np.int64], threshold: float) -> Edges | None:
-        """Find the edges between chosen clusters, as numbers in ``chosen``; None if too many."""
+        """Return the edges between chosen clusters, as places in ``chosen``; None if too many."""
         cloud = self.cloud.subset(self.clusters.first[chosen])
-        search = prunable_pairs(cloud, threshold, self.pivots)
-        keep = self.crew.keep
-        kept = (keep(search), keep(chosen), *self._kept(), threshold, self.budget)
+        search = pair_search(cloud, threshold, self.pivots)
+        put = self.executor.put
+        shared = (put(search), put(chosen), *self._shared(), threshold, self.budget)
         parts: list[Edges] = []
-        count = looked = 0
-        for job, found in self.crew.do(find_edges, search.jobs(), *kept):
+        count = searched = 0
+        for job, found in self.executor.run(find_edges, search.jobs(), *shared):
             parts += found
             count += sum(map(len, found))
             if count > self.budget:
                 return None
-            looked += job.cost
-            self._tell(looked, len(chosen))
+            searched += job.cost
+            self._report(searched, len(chosen))
         return Edges.concatenate(parts)
 
-    def _kept(self) -> tuple[Any, Any, Any]:
-        """Keep what distances between clusters are measured with."""
+    def _shared(self) -> tuple[Any, Any, Any]:
+        """Share what distances between clusters are computed from."""
         forbidden = np.sort(self.apart[:, 0] * len(self.clusters) + self.apart[:, 1])
-        return self.kept_points, self.crew.keep(self.clusters), self.crew.keep(forbidden)
+        return self.shared_points, self.executor.put(self.clusters), self.executor.put(forbidden)
 
-    def _tell(self, looked: int, n: int) -> None:
-        self.progress("looking at pairs", min(looked, n * n // 2), n * n // 2)
+    def _report(self, searched: int, n: int) -> None:
+        self.progress("searching pairs", min(searched, n * n // 2), n * n // 2)
 
     def _merged_blocks(
         self, members: NDArray[np.int64], cuts: NDArray[np.int64], threshold: float
     ) -> Merges:
         """Merge the small components, each over a block of its distances."""
-        kept = (self.crew.keep(members), self.crew.keep(cuts), *self._kept(), threshold)
+        put = self.executor.put
+        shared = (put(members), put(cuts), *self._shared(), threshold)
         merged = []
-        for (_, end), merges in self.crew.do(merge_small, _runs(np.diff(cuts)), *kept):
+        for (_, end), merges in self.executor.run(merge_small, _runs(np.diff(cuts)), *shared):
             merged.append(merges)
             self.progress("merging", int(cuts[end]), len(members))
         return concatenate(merged)
 
     def affordable(self, chosen: NDArray[np.int64], threshold: float) -> float:
-        """Return the largest threshold that promises to stay within the budget of edges."""
+        """Return the largest threshold that is estimated to stay within the budget of edges."""
         n = len(chosen)
         if n * (n - 1) // 2 <= self.budget:
             return threshold
@@ -220,12 +237,12 @@ class _Stages:
         first = self.clusters.first[chosen]
         distances = cdist(self.points[first[some]], self.points[first[others]], "sqeuclidean")
         distances = distances[some[:, None] != others]
-        allowed = self.budget / (n * (n - 1) / 2) / 2  # half, because it is a guess
+        allowed = self.budget / (n * (n - 1) / 2) / 2  # half, because it is an estimate
         return min(float(np.quantile(distances, allowed)), threshold)
 
 
 def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Put small components together into jobs of about equal work; leave out the large."""
+    """Group small components into jobs of about equal work; leave out the large ones."""
     start, work = 0, 0
     for c, size in enumerate(sizes.tolist()):
         if size > BLOCK_SIDE:
@@ -239,3 +256,73 @@ def _runs(sizes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
             start, work = c + 1, 0
     if start < len(sizes):
         yield start, len(sizes)
+
+
+def find_pairs(
+    part: tuple[Job, bool], search: Search, n: int, budget: int
+) -> tuple[int, list[Pairs]]:
+    """Search pairs among ``n`` clusters; return their number, and all or those that connect.
+
+    The flag of a part is set if there are too many pairs already: only their components matter
+    then.
+    """
+    job, too_many = part
+    scratch: NDArray[np.int32] | None = None
+    found, n_found = [], 0
+    for i, j in search.run(job):
+        n_found += len(i)
+        if too_many or n_found > budget:
+            if scratch is None:
+                scratch = np.full(n, -1, np.int32)
+            i, j = spanning(i, j, scratch)
+        found.append((i, j))
+    return n_found, found
+
+
+def measure_pairs(
+    part: slice, pairs: Pairs, points: NDArray[np.floating], clusters: Clusters,
+    forbidden: NDArray[np.int64], threshold: float,
+) -> Edges:  # fmt: skip
+    """Return the edges among some of the pairs that were found."""
+    return measure(pairs[0][part], pairs[1][part], points, clusters, forbidden, threshold)
+
+
+def measure(
+    i: NDArray[Any], j: NDArray[Any], points: NDArray[np.floating], clusters: Clusters,
+    forbidden: NDArray[np.int64], threshold: float,
+) -> Edges:  # fmt: skip
+    """Return the pairs of clusters within the threshold and without a link that forbids them."""
+    length = distances_within(points, clusters.order, clusters.starts, i, j, threshold)
+    good = length <= threshold
+    if len(forbidden):
+        good &= ~np.isin(i.astype(np.int64) * len(clusters) + j, forbidden)
+    return Edges(i[good], j[good], length[good])
+
+
+def find_edges(
+    job: Job, search: Search, chosen: NDArray[np.int64], points: NDArray[np.floating],
+    clusters: Clusters, forbidden: NDArray[np.int64], threshold: float, budget: int,
+) -> list[Edges]:  # fmt: skip
+    """Return edges between chosen clusters, as places in ``chosen``; stop if there are too many."""
+    measured, n_found = [], 0
+    for i, j in search.run(job):
+        edges = measure(chosen[i], chosen[j], points, clusters, forbidden, threshold)
+        measured.append(edges.renumbered(chosen))
+        n_found += len(edges)
+        if n_found > budget:
+            break
+    return measured
+
+
+def merge_small(
+    part: tuple[int, int], members: NDArray[np.int64], cuts: NDArray[np.int64],
+    points: NDArray[np.floating], clusters: Clusters, forbidden: NDArray[np.int64],
+    threshold: float,
+) -> Merges:  # fmt: skip
+    """Merge some small components, each over a block of its distances."""
+    own = cuts[part[0] : part[1] + 1]
+    merged: Merges = merge_blocks(
+        points, clusters.order, clusters.starts, members[own[0] : own[-1]], own - own[0],
+        threshold, forbidden,
+    )  # fmt: skip
+    return merged

@@ -76,7 +76,7 @@ class RunNotes:
             watching.append(_content(settings.tracks))
         weights = _content(describer_file(settings.describer))
         prints = {"watch": _print(watching, settings.describer, weights)}
-        bounds = [settings.characters, settings.min_characters, settings.max_characters]
+        bounds = [settings.n_characters, settings.min_characters, settings.max_characters]
         model = _content(settings.model) if settings.model else shipped_print()
         prints["group"] = _print(prints["watch"], bounds, model, settings.finetune, __version__)
         prints["report"] = _print(prints["group"])

@@ -294,7 +294,7 @@ def _group(
         with suppress(InputError):  # damaged since: made again
             return read_scanned(notes.folder)
     # Before what an earlier scan made of them is forgotten.
-    check_number(tracks, settings.characters, settings.min_characters)
+    check_number(tracks, settings.n_characters, settings.min_characters)
     began = time.perf_counter()
     again = notes.other is None and was_scanned(notes.folder)
     duration = notes.value["video"]["duration"]
@@ -313,8 +313,8 @@ def _group(
         else:
             state = None
             labels = cluster_tracks(
-                tracks, model, n_clusters=settings.characters,
-                at_least=settings.min_characters, at_most=settings.max_characters,
+                tracks, model, n_characters=settings.n_characters,
+                min_characters=settings.min_characters, max_characters=settings.max_characters,
                 points=points, progress=progress,
             ).labels  # fmt: skip
         cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)

@@ -25,8 +25,10 @@ class ScanSettings:
         As :func:`castlist.video.describe.open_describer` takes it.
     model : Path or None
         A trained model; the one that comes with castlist if not given.
-    characters, min_characters, max_characters : int, optional
-        The number of characters, or bounds of it, for who knows; nobody needs to.
+    n_characters : int, optional
+        Number of characters to make.
+    min_characters, max_characters : int, optional
+        Bounds of the number of characters.
     finetune : bool
         Whether the model is fine-tuned on the video first, with the tracks that share a frame.
     device : str
@@ -38,7 +40,7 @@ class ScanSettings:
     watching: WatchSettings = field(default_factory=WatchSettings)
     describer: str = DEFAULTS[1]
     model: Path | None = None
-    characters: int | None = None
+    n_characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
     finetune: bool = False  # docs/research/neighbours.md: on real footage it merges strangers
@@ -46,16 +48,16 @@ class ScanSettings:
     tracks: Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("characters", "min_characters", "max_characters"):
+        for name in ("n_characters", "min_characters", "max_characters"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
-        if self.characters is not None and (self.min_characters or self.max_characters):
-            raise InputError("give the number of characters or bounds of it, not both")
+        if self.n_characters is not None and (self.min_characters or self.max_characters):
+            raise InputError("give the number of characters or bounds for it, not both")
         if (self.min_characters or 0) > (self.max_characters or np.inf):
             raise InputError(
-                f"--min-characters {self.min_characters} is more than "
-                f"--max-characters {self.max_characters}"
+                f"the minimum number of characters, {self.min_characters}, is greater than the "
+                f"maximum, {self.max_characters}"
             )
         check_device(self.device)
         if not 0 < self.watching.sample_rate <= 1000:

@@ -1,1 +1,1 @@
-"""Labels and truth → figures."""
+"""Compare labels with the ground truth."""

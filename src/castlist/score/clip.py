@@ -1,4 +1,4 @@
-"""All figures of one clip with truth, and of several together."""
+"""Score one clip against its ground truth, and summarise several clips."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from castlist.score.faces import NEAR, TrackTruth, match_faces, seen_faces, trut
 from castlist.score.people import CrossTable
 from castlist.tracks import TrackSet
 
-#: Where the bins of face width end, in pixels of the video.
+#: Upper ends of the bins of face width, in pixels of the video.
 WIDTHS = (25.0, 40.0, 80.0)
-_A_LOOK = 0.2  # seconds, where a truth of one moment does not tell
+_INTERVAL = 0.2  # seconds between faces, if the truth has only one time
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class WidthScore:
     Attributes
     ----------
     low, high : float or None
-        From this width to below that one, in pixels; None where the last bin has no end.
+        Widths in pixels, from ``low`` up to but not including ``high``; None for the last bin.
     tracks, wrong, false : int
-        Tracks that show a person, those of them in somebody else's character, and tracks that
+        Tracks that show a person, those of them in another person's character, and tracks that
         show no face, by the median width of their faces.
     faces, seen : int
-        Truth faces of this width, and those of them that were found.
+        Faces of the truth of this width, and those of them that were found.
     """
 
     low: float
@@ -44,7 +44,7 @@ class WidthScore:
 
 @dataclass(frozen=True)
 class PersonScore:
-    """Figures of one person of the truth: seconds in it, tracks, and characters owned."""
+    """Figures of one person: seconds in the truth, tracks, and number of characters owned."""
 
     who: str
     seconds: float
@@ -61,11 +61,11 @@ class CharacterScore:
     label : int
         Its label.
     tracks : int
-        Its tracks that show a person.
+        Number of its tracks that show a person.
     pure : bool
-        Whether they all show one person, and none of them is mixed.
+        Whether these tracks all show one person, and none is mixed.
     whole : bool
-        Whether it has all tracks of the person who owns it.
+        Whether it has all tracks of its owner.
     """
 
     label: int
@@ -83,22 +83,22 @@ class ClipScore:
     people, covered, lost : int
         People in the truth, those that a track shows, and those who own no character.
     tracks, characters : int
-        Tracks that show a person, and characters that have such tracks.
+        Tracks that show a person, and characters with such tracks.
     nmi, wcp, accuracy : float
         As of :class:`~castlist.score.people.CrossTable`.
     wrong, pieces : int
-        Tracks in somebody else's character, and characters beyond the first of a person.
+        Tracks in another person's character, and characters beyond the first of each person.
     mixed, false, unlabelled : int
-        Tracks that show two people, tracks that show no face of the truth, and those of the
-        latter that are where a visible face has no row in the truth (None if not known).
+        Tracks that show two people, tracks that show no face of the truth, and those false tracks
+        that are where a visible face has no row in the truth (None if not known).
     false_characters : int
-        Characters with false tracks and none that shows a person.
+        Characters with false tracks and without a track that shows a person.
     seen : float
-        Share of truth faces that were found.
+        Share of the truth's faces that were found.
     person_seconds : float
-        Time on screen in the truth, summed over people.
+        Screen time in the truth, summed over people.
     by_width, by_person, by_character : tuple
-        The same in parts.
+        Figures per bin of face width, per person and per character.
     """
 
     people: int
@@ -123,7 +123,7 @@ class ClipScore:
 
     @property
     def tracks_per_minute(self) -> float:
-        """Tracks per minute of a person on screen: more means that people are cut into more."""
+        """Tracks per minute of a person's screen time: higher if people are split into more."""
         return 60 * self.tracks / self.person_seconds if self.person_seconds else 0.0
 
 
@@ -131,8 +131,8 @@ class ClipScore:
 class Summary:
     """Figures of several clips: means of fractions, and sums of counts.
 
-    ``number_off`` is the mean of ``|characters − people| / people``; ``repairs`` are wrong tracks
-    and pieces.
+    ``number_off`` is the mean of ``|characters − people| / people``; ``repairs`` is the number of
+    wrong tracks and pieces.
     """
 
     nmi: float
@@ -153,18 +153,18 @@ def score_clip(
     truth: Truth,
     missed: NDArray[np.float64] | None = None,
 ) -> ClipScore:
-    """Compute every figure of one clip.
+    """Return all figures of one clip.
 
     Parameters
     ----------
     tracks : TrackSet
         The tracks found, with times and boxes.
     labels : ndarray of int, shape (n_tracks,)
-        The character of each; -1 for tracks that are nobody's.
+        The character of each track; -1 for tracks without one.
     truth : Truth
-        Who each face is.
+        The person of each face.
     missed : ndarray of float, shape (n, 2), optional
-        Stretches in which a visible face has no row in the truth.
+        Intervals in seconds in which a visible face has no row in the truth.
     """
     matched = match_faces(tracks.time, tracks.box, truth.time, truth.box)
     shown = truth_of_tracks(tracks.offsets, matched, truth.who)
@@ -198,7 +198,7 @@ def score_clip(
 
 
 def summarise(scores: Sequence[ClipScore]) -> Summary:
-    """Return the means and sums of several clips; a clip without people is in no mean of those."""
+    """Return means and sums over clips; ``number_off`` leaves out clips without people."""
 
     def mean(values: Sequence[float]) -> float:
         return float(np.mean(values)) if len(values) else 0.0
@@ -222,7 +222,7 @@ def summarise(scores: Sequence[ClipScore]) -> Summary:
 
 
 def add_widths(scores: Sequence[ClipScore]) -> list[WidthScore]:
-    """Return the bins of face width, summed over clips."""
+    """Return the figures per bin of face width, summed over clips."""
     return [
         WidthScore(
             bins[0].low, bins[0].high, sum(one.tracks for one in bins),
@@ -233,22 +233,22 @@ def add_widths(scores: Sequence[ClipScore]) -> list[WidthScore]:
     ]  # fmt: skip
 
 
-def seconds_of_looks(times: NDArray[np.float64], look: float) -> float:
-    """Return how long somebody is seen at these times.
+def seconds_of_samples(times: NDArray[np.float64], interval: float) -> float:
+    """Return the screen time of a person who is seen at these times.
 
-    Each look lasts until the next, or ``look`` seconds if that is less.
+    Each sample lasts until the next, and at most ``interval`` seconds.
     """
     moments = np.unique(times)
-    return float(np.minimum(np.diff(moments), look).sum() + look) if len(moments) else 0.0
+    return float(np.minimum(np.diff(moments), interval).sum() + interval) if len(moments) else 0.0
 
 
 def _by_person(truth: Truth, table: CrossTable) -> tuple[PersonScore, ...]:
     moments = np.unique(truth.time)
-    look = float(np.median(np.diff(moments))) if len(moments) > 1 else _A_LOOK
+    interval = float(np.median(np.diff(moments))) if len(moments) > 1 else _INTERVAL
     owned = dict(zip(table.people.tolist(), table.owned.tolist(), strict=True))
     return tuple(
         PersonScore(
-            who, seconds_of_looks(truth.time[truth.who == who], look),
+            who, seconds_of_samples(truth.time[truth.who == who], interval),
             int((table.who == who).sum()), owned.get(who, 0),
         )
         for who in np.unique(truth.who[truth.scored]).tolist()
@@ -286,7 +286,7 @@ def _by_width(
 
 
 def _within(tracks: TrackSet, shown: TrackTruth, missed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which unmatched tracks have at least half of their faces in a missed stretch."""
+    """Return which unmatched tracks have at least half of their faces in a missed interval."""
     time = tracks.time[:, None]
     inside = ((time >= missed[:, 0] - NEAR) & (time <= missed[:, 1] + NEAR)).any(axis=1)
     share = np.bincount(tracks.track_of_face, inside, len(tracks)) / tracks.face_counts

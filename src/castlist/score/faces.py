@@ -1,4 +1,4 @@
-"""Who found faces and tracks show, by the truth: matched by time and overlap."""
+"""Match found faces and tracks with the people of the ground truth, by time and overlap."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.geometry import iou
 from castlist.io.truth import NOTFACE, UNSURE
 
-#: Seconds that a found face and a truth face may be apart.
+#: Largest difference in seconds between a found face and a face of the truth.
 NEAR = 0.15
-#: Overlap (intersection over union, less the cost of time) that makes two faces the same.
+#: Least overlap (IoU, less the cost of time) of two faces that are the same.
 SAME = 0.3
-#: What a second between two faces costs in overlap: of equal boxes the nearest in time is taken.
+#: Overlap subtracted per second between two faces, so that of equal boxes the nearest in time wins.
 COST_OF_TIME = 0.2
-#: A track is mixed if more than this share of its faces shows somebody else.
+#: A track is mixed if more than this share of its faces shows another person.
 MIXED = 0.2
 
-_NOBODY = -1
+_NONE = -1
 
 
 @dataclass(frozen=True)
 class TrackTruth:
-    """What the truth says of each found track.
+    """The ground truth of each found track.
 
     Attributes
     ----------
     who : ndarray of str, shape (n_tracks,)
-        The person most of its faces show; empty where none of them shows a person.
+        The person that most faces of the track show; empty if no face shows a person.
     mixed : ndarray of bool, shape (n_tracks,)
-        Whether more than a fifth of its faces that show a person show another one.
+        Whether more than a fifth of the faces that show a person show another one.
     unmatched : ndarray of bool, shape (n_tracks,)
-        Whether it shows no person, and most of its faces have no row in the truth.
+        Whether the track shows no person, and most of its faces have no row in the truth.
     notface : ndarray of bool, shape (n_tracks,)
-        Whether it shows no person, and the truth says that it is no face.
+        Whether the track shows no person, and is not a face according to the truth.
     """
 
     who: NDArray[np.str_]
@@ -49,26 +50,8 @@ class TrackTruth:
 
     @property
     def false(self) -> NDArray[np.bool_]:
-        """Which tracks show no face that the truth has."""
+        """Which tracks show no face of the truth."""
         return self.unmatched | self.notface
-
-
-def intersection_over_union(
-    a: NDArray[np.floating], b: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """Return how much boxes overlap, row by row: 0 (apart) to 1 (the same).
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n, 4)
-        x, y, width, height.
-    """
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    low = np.maximum(a[:, :2], b[:, :2])
-    side = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:]) - low
-    shared = np.maximum(side[:, 0], 0) * np.maximum(side[:, 1], 0)
-    union = a[:, 2] * a[:, 3] + b[:, 2] * b[:, 3] - shared
-    return np.asarray(shared / (union + 1e-9))  # two boxes of no size are 0, not NaN
 
 
 def match_faces(
@@ -77,18 +60,19 @@ def match_faces(
     truth_time: NDArray[np.floating],
     truth_box: NDArray[np.floating],
 ) -> NDArray[np.int64]:
-    """Return the truth face that each found face is, as a row of the truth; -1 where none is.
+    """Return the row of the truth that matches each found face; -1 if there is none.
 
-    Candidates are at most 0.15 s away. The one with the largest overlap is taken, less 0.2 for
-    every second between, if that is 0.3 or more. Several found faces may be one truth face. Of
-    equal candidates, the last in time is taken, and of those the last row.
+    Candidates are at most 0.15 s away. The score of a candidate is its overlap (IoU) less 0.2 per
+    second between the two faces; the best one is taken if its score is at least 0.3. Several
+    found faces may match one row. Of equal candidates, the last in time is taken, then the last
+    row.
 
     Parameters
     ----------
     time, truth_time : ndarray of shape (n,) and (m,)
         Seconds.
     box, truth_box : ndarray of shape (n, 4) and (m, 4)
-        x, y, width, height. What is NaN matches nothing.
+        x, y, width, height. NaN matches nothing.
     """
     time, truth_time = np.asarray(time, np.float64), np.asarray(truth_time, np.float64)
     by_time = np.argsort(truth_time, kind="stable")
@@ -97,13 +81,13 @@ def match_faces(
     face = np.repeat(np.arange(len(time)), count)
     begin = np.cumsum(count) - count
     candidate = by_time[np.repeat(first - begin, count) + np.arange(len(face))]
-    overlap = intersection_over_union(np.asarray(box)[face], np.asarray(truth_box)[candidate])
+    overlap = iou(np.asarray(box)[face], np.asarray(truth_box)[candidate])
     overlap = overlap - COST_OF_TIME * np.abs(truth_time[candidate] - time[face])
     kept = overlap >= SAME
     face, candidate, overlap = face[kept], candidate[kept], overlap[kept]
     order = np.lexsort((overlap, face))  # stable: the last of equals stays last
     last = order[_last_of_each(face[order])]
-    found = np.full(len(time), _NOBODY, np.int64)
+    found = np.full(len(time), _NONE, np.int64)
     found[face[last]] = candidate[last]
     return found
 
@@ -111,55 +95,55 @@ def match_faces(
 def truth_of_tracks(
     offsets: NDArray[np.int64], matched: NDArray[np.int64], who: NDArray[np.str_]
 ) -> TrackTruth:
-    """Return what the truth says of each track: who most of its faces show.
+    """Return the ground truth of each track: the person that most of its faces show.
 
-    Of people with equally many faces of a track, the one seen first is taken.
+    If several people have equally many faces, the one seen first is taken.
 
     Parameters
     ----------
     offsets : ndarray of int, shape (n_tracks + 1,)
         Where each track's faces begin.
     matched : ndarray of int, shape (n_faces,)
-        What :func:`match_faces` returned for all of them.
+        The result of :func:`match_faces`.
     who : ndarray of str, shape (n_truth,)
-        Who each truth face is.
+        The person of each face of the truth.
     """
     n = len(offsets) - 1
     track = np.repeat(np.arange(n), np.diff(offsets))
     names, code = np.unique(who, return_inverse=True)
-    shown = np.full(len(matched), _NOBODY)
+    shown = np.full(len(matched), _NONE)
     shown[matched >= 0] = code[matched[matched >= 0]]
     skipped = np.flatnonzero(np.isin(names, (NOTFACE, UNSURE)))
-    person = (shown != _NOBODY) & ~np.isin(shown, skipped)
+    person = (shown != _NONE) & ~np.isin(shown, skipped)
     total = np.bincount(track[person], minlength=n)
-    main, most = _commonest(track[person], shown[person], n)
-    other, _ = _commonest(track[~person], shown[~person], n)
+    main, most = _most_frequent(track[person], shown[person], n)
+    other, _ = _most_frequent(track[~person], shown[~person], n)
     scored = total > 0
-    # The empty name comes last: of tracks that show nobody.
+    # The empty name, of tracks that show no person, comes last.
     label = np.append(names, "")[np.where(scored, main, len(names))]
     return TrackTruth(
         who=label,
         mixed=total - most > MIXED * total,
-        unmatched=~scored & (other == _NOBODY),
+        unmatched=~scored & (other == _NONE),
         notface=~scored & np.isin(other, np.flatnonzero(names == NOTFACE)),
     )
 
 
 def seen_faces(matched: NDArray[np.int64], n_truth: int) -> NDArray[np.bool_]:
-    """Return which truth faces were found: at least one found face matches them."""
+    """Return which faces of the truth were found: those that at least one found face matches."""
     seen = np.zeros(n_truth, bool)
     seen[matched[matched >= 0]] = True
     return seen
 
 
-def _commonest(
+def _most_frequent(
     track: NDArray[np.int64], value: NDArray[np.int64], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each track's most frequent value, of equals the first, and how often it occurs."""
+    """Return each track's most frequent value, the first of equals, and its number of faces."""
     pairs, first, count = np.unique(
         np.stack([track, value], axis=1), axis=0, return_index=True, return_counts=True
     )
-    # The leading pair of each track comes last, so that it is the one that stays.
+    # The most frequent value of each track comes last, so that it is the one kept.
     order = np.lexsort((-first, count, pairs[:, 0]))
     last = order[_last_of_each(pairs[order, 0])]
     main, most = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -1,7 +1,6 @@
-"""How good a clustering is, given the truth (paper, sec. 5.1).
+"""Compare a clustering with the ground truth (paper, sec. 5.1).
 
-Every function takes the truth first and the predicted labels second, as anything NumPy can make
-a vector of.
+Every function takes the truth first and the predicted labels second, as vectors of any type.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Scores:
     Attributes
     ----------
     n_tracks, n_characters, n_clusters : int
-        Rows, identities in the truth (#Ch), clusters found (#Cl).
+        Number of rows, of identities in the truth (#Ch), of clusters found (#Cl).
     nmi, wcp, ari, homogeneity, completeness : float
-        As the functions of these names.
+        The results of the functions of these names.
     pairwise_f, bcubed_f : float
         F-scores over pairs of rows and over rows.
     """
@@ -50,14 +49,14 @@ class Scores:
 
 
 def evaluate(truth: ArrayLike, labels: ArrayLike) -> Scores:
-    """Compute every figure of a clustering.
+    """Return all figures of a clustering.
 
     Parameters
     ----------
     truth : array-like of shape (n,)
-        Who each row is.
+        The identity of each row.
     labels : array-like of shape (n,)
-        Which cluster each row was put in.
+        The cluster of each row.
     """
     truth, labels = _vectors(truth, labels)
     return Scores(
@@ -75,39 +74,39 @@ def evaluate(truth: ArrayLike, labels: ArrayLike) -> Scores:
 
 
 def nmi(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Normalised mutual information, 2 I(Y; C) / (H(Y) + H(C)).
+    """Return the normalised mutual information, 2 I(Y; C) / (H(Y) + H(C)).
 
-    1 if the truth and the labels both have one cluster only, where the formula is 0 / 0.
+    It is 1 if the truth and the labels both have one cluster only, where the formula is 0 / 0.
     """
     truth, labels = _vectors(truth, labels)
     return float(sk.normalized_mutual_info_score(truth, labels, average_method="arithmetic"))
 
 
 def wcp(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Weighted clustering purity: the share of rows that are of their cluster's main identity."""
+    """Return the weighted clustering purity: the share of rows of their cluster's main identity."""
     table = _contingency(truth, labels)
     return float(table.max(axis=0).sum() / table.sum())
 
 
 def ari(truth: ArrayLike, labels: ArrayLike) -> float:
-    """Rand index adjusted for chance."""
+    """Return the Rand index adjusted for chance."""
     return float(sk.adjusted_rand_score(*_vectors(truth, labels)))
 
 
 def homogeneity(truth: ArrayLike, labels: ArrayLike) -> float:
-    """1 if every cluster has one identity only."""
+    """Return the homogeneity: 1 if every cluster has one identity only."""
     return float(sk.homogeneity_score(*_vectors(truth, labels)))
 
 
 def completeness(truth: ArrayLike, labels: ArrayLike) -> float:
-    """1 if every identity is in one cluster only."""
+    """Return the completeness: 1 if every identity is in one cluster only."""
     return float(sk.completeness_score(*_vectors(truth, labels)))
 
 
 def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
-    """F-score of the pairs put together against the pairs that belong together.
+    """Return the F-score over pairs: pairs in one cluster against pairs of one identity.
 
-    1 if no pair belongs together and none was put together.
+    It is 1 if there are no such pairs in either.
     """
     table = _contingency(truth, labels)
     both = _n_pairs(table.data)
@@ -117,7 +116,7 @@ def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def bcubed_f(truth: ArrayLike, labels: ArrayLike) -> float:
-    """B-cubed F-score: precision and recall of each row's cluster, averaged over rows."""
+    """Return the B-cubed F-score: precision and recall of each row's cluster, averaged."""
     table = _contingency(truth, labels).tocoo()
     n = table.sum()
     in_cluster = np.asarray(table.sum(axis=0)).ravel()
@@ -134,7 +133,7 @@ def _n_pairs(counts: NDArray[np.int64]) -> float:
 
 
 def _contingency(truth: ArrayLike, labels: ArrayLike) -> Any:
-    """Rows of each identity (rows) in each cluster (columns)."""
+    """Return the number of rows per identity (rows) and cluster (columns)."""
     truth, labels = _vectors(truth, labels)
     return sk.cluster.contingency_matrix(truth, labels, sparse=True, dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Characters against people: who owns which character, what is wrong, and what is too many."""
+"""Compare characters with people: the owner of each character, wrong tracks, extra characters."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from castlist.score.metrics import nmi
 
 @dataclass(frozen=True)
 class CrossTable:
-    """Tracks of each person (rows) in each character (columns).
+    """Counts of tracks per person (rows) and character (columns).
 
-    A character is *owned* by the person who has most of its tracks; of equals, by the first in
+    The *owner* of a character is the person with most of its tracks; of equals, the first in
     order of name.
 
     Attributes
     ----------
     who : ndarray of str, shape (n,)
-        Who each track shows.
+        The person of each track.
     labels : ndarray of int, shape (n,)
-        The character each track was put in.
+        The character of each track.
     """
 
     who: NDArray[np.str_]
@@ -32,7 +32,7 @@ class CrossTable:
 
     @cached_property
     def people(self) -> NDArray[np.str_]:
-        """The people that tracks show, in order of name."""
+        """The people, in order of name."""
         return np.unique(self.who)
 
     @cached_property
@@ -42,7 +42,7 @@ class CrossTable:
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """Tracks by person and character."""
+        """Number of tracks per person and character."""
         table = np.zeros((len(self.people), len(self.characters)), np.int64)
         rows, columns = self._places
         np.add.at(table, (rows, columns), 1)
@@ -56,18 +56,18 @@ class CrossTable:
 
     @cached_property
     def wrong(self) -> NDArray[np.bool_]:
-        """Which tracks are in a character that somebody else owns."""
+        """Which tracks are in a character of another owner."""
         rows, columns = self._places
         return np.asarray(self.owner[columns] != rows)
 
     @property
     def owned(self) -> NDArray[np.int64]:
-        """How many characters each of ``people`` owns."""
+        """Number of characters that each of ``people`` owns."""
         return np.bincount(self.owner, minlength=len(self.people))
 
     @property
     def pieces(self) -> int:
-        """Characters beyond the first of each person."""
+        """Number of characters beyond the first of each person."""
         return int(np.maximum(self.owned - 1, 0).sum())
 
     @property
@@ -84,19 +84,19 @@ class CrossTable:
 
     @property
     def nmi(self) -> float:
-        """Normalised mutual information; 0 where there are no tracks."""
+        """Normalised mutual information; 0 without tracks."""
         return nmi(self.who, self.labels) if len(self.who) else 0.0
 
     @property
     def wcp(self) -> float:
-        """Share of tracks in a character that their person owns; 0 where there are no tracks."""
+        """Share of tracks in a character that their person owns; 0 without tracks."""
         return float((~self.wrong).sum() / len(self.who)) if len(self.who) else 0.0
 
     @property
     def accuracy(self) -> float:
-        """Share of tracks that are right if each person gets one character at most.
+        """Share of correct tracks if each person gets at most one character; 0 without tracks.
 
-        Of all ways to give people characters, the best is taken. 0 where there are no tracks.
+        The best assignment of characters to people is used.
         """
         if not len(self.who):
             return 0.0

@@ -28,7 +28,7 @@ def evaluate_tracks(
     model: Embeds | None = None,
     *,
     threshold: float | None = None,
-    n_clusters: int | None = None,
+    n_characters: int | None = None,
     overlaps: bool | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
@@ -40,7 +40,7 @@ def evaluate_tracks(
     if not known.any():
         raise InputError("no track has an identity: nothing to compare with")
     linkage = cluster_tracks(
-        tracks, model, threshold=threshold, n_clusters=n_clusters, overlaps=overlaps,
+        tracks, model, threshold=threshold, n_characters=n_characters, overlaps=overlaps,
         progress=progress,
     )  # fmt: skip
     return Evaluation(linkage, evaluate(tracks.identity[known], linkage.labels[known]))

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cluster.gmeans import g_means
-from castlist.cluster.kmeans import k_means
+from castlist.cluster.kmeans import g_means, k_means, x_means
 from castlist.cluster.linkage import Linkage, complete_linkage
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
-from castlist.cluster.xmeans import x_means
 from castlist.errors import InputError
 from castlist.io.authors import series_of
 from castlist.io.read import read_tracks

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import InputError
+from castlist.geometry import iou
 from castlist.io.box_tracks import GivenTracks
 from castlist.video.describe import Describer
 from castlist.video.detect import WEAK, Detector, Faces
-from castlist.video.follow import Track, ious
+from castlist.video.follow import Track
 from castlist.video.frames import Image, Video
 from castlist.video.sampling import Look, Place
 from castlist.video.shot_tracking import Shot, WatchedShot, watch
@@ -151,7 +152,7 @@ def located(image: Image, box: NDArray[np.float32], detector: Detector) -> Faces
         guess = box[:2] + LANDMARKS * box[2:]
         score = np.array([_UNSEEN], np.float32)
         return Faces(box[None], guess[None].astype(np.float32), score)
-    likeness = np.where(inside, ious(there, box[None].astype(np.float64))[:, 0], -1)
+    likeness = np.where(inside, iou(there, box), -1)
     best = int(likeness.argmax())
     landmarks = (found.landmarks[best] / scale + corner).astype(np.float32)
     return Faces(box[None], landmarks[None], found.score[best : best + 1])

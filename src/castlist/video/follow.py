@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from castlist.geometry import centres, iou_matrix
 from castlist.video.detect import Faces
 from castlist.video.frames import Image
 from castlist.video.gallery import Gallery
@@ -68,7 +69,8 @@ class Track:
     ) -> None:  # fmt: skip
         """Add a face, and what is around it."""
         if self.time:
-            moved = (_centre(box) - _centre(self.box[-1])) / max(time - self.time[-1], 1e-3)
+            moved = centres(box).astype(np.float64) - centres(self.box[-1])
+            moved /= max(time - self.time[-1], 1e-3)
             self.velocity = 0.5 * self.velocity + 0.5 * moved
         self.number.append(number)
         self.time.append(time)
@@ -168,7 +170,7 @@ class Follower:
         last = np.array([track.box[-1] for track in self.live], np.float64)
         gap = np.array([time - track.time[-1] for track in self.live])
         boxes = faces.box.astype(np.float64)
-        overlap = np.maximum(ious(expected, boxes), ious(last, boxes))
+        overlap = np.maximum(iou_matrix(expected, boxes), iou_matrix(last, boxes))
         possible = overlap > 0.05
         possible |= _jumps(expected, boxes) <= _REACH * (1 + gap[:, None])
         size = np.sqrt(boxes[:, 2] * boxes[:, 3])[None] / np.sqrt(last[:, 2] * last[:, 3])[:, None]
@@ -233,18 +235,9 @@ def surroundings(image: Image, box: NDArray[np.floating]) -> NDArray[np.float32]
     return np.concatenate(found)
 
 
-def ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the overlap of every box with every other: intersection over union."""
-    low = np.maximum(a[:, None, :2], b[None, :, :2])
-    high = np.minimum((a[:, :2] + a[:, 2:])[:, None], (b[:, :2] + b[:, 2:])[None])
-    shared = np.clip(high - low, 0, None).prod(axis=2)
-    union = a[:, 2:].prod(axis=1)[:, None] + b[:, 2:].prod(axis=1)[None] - shared
-    return np.asarray(shared / np.maximum(union, 1e-9))
-
-
 def _jumps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far apart the middles of boxes are, in face sizes."""
-    between = (a[:, :2] + a[:, 2:] / 2)[:, None] - (b[:, :2] + b[:, 2:] / 2)[None]
+    between = centres(a)[:, None] - centres(b)[None]
     size = np.sqrt(a[:, 2:].prod(axis=1))[:, None] + np.sqrt(b[:, 2:].prod(axis=1))[None]
     return np.asarray(2 * np.linalg.norm(between, axis=2) / np.maximum(size, 1e-9))
 
@@ -258,10 +251,6 @@ def _clear(overlap: NDArray[np.float64]) -> NDArray[np.bool_]:
             second = np.take(second, [-1], axis=axis)
             rivals = np.maximum(rivals, np.where(overlap == first, second, first))
     return np.asarray(overlap > 0.3 + rivals)
-
-
-def _centre(box: NDArray[np.floating]) -> NDArray[np.float64]:
-    return np.asarray(box[:2] + box[2:] / 2, np.float64)
 
 
 def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

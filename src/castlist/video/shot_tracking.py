@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.geometry import iou_matrix
 from castlist.io.pictures import PICTURES, Cover
 from castlist.parallel import in_threads
 from castlist.video.align import aligned, picture, quality
@@ -23,7 +24,6 @@ from castlist.video.follow import (
     Follower,
     Track,
     cosine,
-    ious,
     surroundings,
 )
 from castlist.video.frames import Image, Video
@@ -206,7 +206,7 @@ class Shot:
             return faces
         boxes = self.follower.expected(time)
         small = boxes[:, 2] * LOOK_WIDTH / longest < _EASY_FACE
-        gone = ~(ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=1)
+        gone = ~(iou_matrix(boxes, faces.box) > _THERE).any(axis=1)
         for box in boxes[small & gone]:
             faces = Faces.all([faces, self.detector.closer(image, box)])
         return faces
@@ -319,4 +319,4 @@ class Shot:
 
 def _there(boxes: NDArray[np.float64], faces: Faces) -> NDArray[np.bool_]:
     """Return which faces are in one of some boxes."""
-    return np.asarray((ious(boxes, faces.box.astype(np.float64)) > _THERE).any(axis=0))
+    return np.asarray((iou_matrix(boxes, faces.box) > _THERE).any(axis=0))

@@ -1,4 +1,4 @@
-"""Complete linkage on a Ray cluster of two nodes is complete linkage."""
+"""Complete linkage on a Ray cluster of two nodes gives the merges of one process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from castlist import InputError, complete_linkage
-from castlist.cluster.ray import RayCrew, ray_linkage
+from castlist import InputError, complete_linkage, ray_linkage
+from castlist.cluster.executor import RayExecutor
 from tests.cluster.test_linkage import balls
 from tests.rays import kill_a_worker, nodes
 
@@ -36,11 +36,11 @@ def test_both_nodes_are_there(two_nodes):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 700])
-def test_few_points(two_nodes, n):
+def test_few_points_give_the_same_merges(two_nodes, n):
     same(balls(700, 16, 0.1, seed=1)[:n], 0.4)
 
 
-def test_pivots_and_links(two_nodes):
+def test_pivots_and_links_give_the_same_merges(two_nodes):
     points = balls(20_000, 16, 0.05, seed=2).astype(np.float32)
     rng = np.random.default_rng(0)
     must, cannot = rng.integers(0, 9_000, (40, 2)), rng.integers(10_000, len(points), (3_000, 2))
@@ -51,13 +51,13 @@ def test_pivots_and_links(two_nodes):
 
 
 @pytest.mark.parametrize("block", [6, 10**6])
-def test_little_memory(two_nodes, monkeypatch, block):
+def test_little_memory_gives_the_same_merges(two_nodes, monkeypatch, block):
     """Every way through: graphs in parts, blocks, and components too large for either."""
     points = balls(1_500, 4, 0.1, seed=3)
-    monkeypatch.setattr("castlist.cluster.components.FEW_EDGES", 16)
+    monkeypatch.setattr("castlist.cluster.merging.FEW_EDGES", 16)
     same(points, 0.1, cannot_link=[(0, 1), (2, 3)])
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_A_POINT", 0)
-    monkeypatch.setattr("castlist.cluster.stages.EDGES_AT_LEAST", 2_000)
+    monkeypatch.setattr("castlist.cluster.stages.EDGES_PER_POINT", 0)
+    monkeypatch.setattr("castlist.cluster.stages.MIN_EDGES", 2_000)
     monkeypatch.setattr("castlist.cluster.stages.BLOCK_SIDE", block)
     same(points, 0.2, must_link=[(5, 9)], cannot_link=[(0, 1), (2, 3)])
 
@@ -66,25 +66,25 @@ def test_points_are_put_once(two_nodes, monkeypatch):
     import ray
 
     points, put = balls(3_000, 8, 0.1, seed=4), []
-    crew = RayCrew(ray)
-    monkeypatch.setattr(crew, "keep", lambda value: put.append(value) or ray.put(value))
-    complete_linkage(points, 0.4, crew=crew)
+    executor = RayExecutor(ray)
+    monkeypatch.setattr(executor, "put", lambda value: put.append(value) or ray.put(value))
+    complete_linkage(points, 0.4, executor=executor)
     assert sum(value is points for value in put) == 1
 
 
-def test_a_worker_killed_in_between(two_nodes):
+def test_a_killed_worker_changes_nothing(two_nodes):
     points = balls(20_000, 16, 0.05, seed=5).astype(np.float32)
     with ThreadPoolExecutor() as pool:
-        killed = pool.submit(kill_a_worker, two_nodes, "_work_off")
+        killed = pool.submit(kill_a_worker, two_nodes, "_run_batch")
         there = ray_linkage(points, 0.2)
         assert killed.result() > 0
     np.testing.assert_array_equal(there.labels, complete_linkage(points, 0.2).labels)
 
 
-def test_mistakes(two_nodes):
+def test_bad_arguments_are_refused(two_nodes):
     with pytest.raises(InputError, match="row 1 has a value that is not finite"):
         ray_linkage([[0.0], [np.nan]], 1.0)
-    with pytest.raises(InputError, match="make them one"):
+    with pytest.raises(InputError, match="must-links put them into one cluster"):
         ray_linkage([[0.0], [1.0]], 1.0, must_link=[(0, 1)], cannot_link=[(0, 1)])
 
 

@@ -25,7 +25,7 @@ PATIENCE = 900.0
 
 
 #: What each command imports as it goes; an optimizer imports the last of these.
-_LEARNS = ("castlist.learn.trainer", "castlist.learn.tuning", "torch._dynamo")
+_LEARNS = ("castlist.learn.trainer", "castlist.learn.finetune", "torch._dynamo")
 _SCANS = ("castlist.cli.scan", "castlist.pipeline.scan", *_LEARNS)
 _IMPORTS = {
     "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.cli.train", *_LEARNS),

@@ -36,10 +36,11 @@ from .learn.model import BallModel as BallModel
 from .learn.model_file import load_model as load_model
 from .learn.model_file import save_model as save_model
 from .learn.shipped import shipped_model as shipped_model
-from .learn.threshold import choose_threshold as choose_threshold
 from .learn.train import TrainResult as TrainResult
 from .learn.train import train as train
+from .learn.train_settings import RECIPES as RECIPES
 from .learn.train_settings import TrainSettings as TrainSettings
+from .learn.validation import choose_threshold as choose_threshold
 from .pipeline.scan import Scan as Scan
 from .pipeline.scan import scan as scan
 from .pipeline.scan_settings import ScanSettings as ScanSettings

@@ -82,14 +82,14 @@ model = "run/model.safetensors"
 def test_train_with_a_rival_loss(data):
     folder, _, _ = data
     options = "--loss triplet --epochs 4 --batch 300 --hidden 32 --embedding 16 --fraction 0.25"
-    options += " --validate-every 2 --weight-decay 0.0001 --half --no-normalise"
+    options += " --validate-every 2 --weight-decay 0.0001 --average-half --no-normalise"
     done = castlist("train", folder / "train.parquet", "-o", folder / "rival", *options.split())
     model = load_model(folder / "rival" / "model.safetensors")
     best = model.validation
     assert model.threshold == best["operating"] != 4 * best["b"]
     assert best["epoch"] in (1, 3)
     assert not model.normalise
-    assert (model.settings["loss"], model.settings["half"]) == ("triplet", True)
+    assert (model.settings["loss"], model.settings["average_half"]) == ("triplet", True)
     header, row = done.stdout.splitlines()[:2]
     assert header.split() == ["validation", "epoch", "b", "τ", "#Ch", "#Cl", "NMI", "WCP"]
     assert row.split()[:4] == ["operating", str(best["epoch"]), "–", f"{best['operating']:.4f}"]

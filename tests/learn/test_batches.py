@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from castlist import InputError, TrackSet, split_identities
 from castlist.learn.batches import (
     CASTS,
-    FEWEST_PEOPLE,
-    MOST,
+    MAX_TRACKS,
+    MIN_CAST_SIZE,
     cast_batches,
     random_half,
     uniform_batches,
@@ -85,7 +85,7 @@ def test_half_of_the_faces_is_drawn_uniformly_and_averaged():
 
     tracks = TrackSet.from_faces(np.repeat(np.arange(4), counts), feature=np.eye(12))
     means = np.empty((4, 12))
-    for x, y in uniform_batches(tracks, np.arange(4), 2, rng, half=True):
+    for x, y in uniform_batches(tracks, np.arange(4), 2, rng, average_half=True):
         means[y] = x
     np.testing.assert_allclose(means.sum(1), 1, rtol=1e-6)  # each row a mean of unit vectors
     assert [sorted(set(row[row > 0].round(6).tolist())) for row in means] == [
@@ -110,8 +110,8 @@ def test_made_casts_have_few_people_and_no_track_twice(counts, people, seed):
     for rows in drawn:
         assert len(np.unique(rows)) == len(rows)
         found, sizes = np.unique(labels[rows], return_counts=True)
-        assert min(FEWEST_PEOPLE, people, len(counts)) <= len(found) <= min(people, len(counts))
-        assert sizes.max() <= MOST
+        assert min(MIN_CAST_SIZE, people, len(counts)) <= len(found) <= min(people, len(counts))
+        assert sizes.max() <= MAX_TRACKS
     again = cast_batches(labels, people, np.random.default_rng(seed))
     for one, other in zip(drawn, [rows for batch in again for rows in batch], strict=True):
         np.testing.assert_array_equal(one, other)

@@ -5,12 +5,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from castlist import BallModel, FinetuneSettings, InputError, TrackSet, embed_tracks, finetune
-from castlist.learn import tuning
-from castlist.learn.tuning import _PairsAlone
+from castlist import (
+    BallModel,
+    Features,
+    FinetuneSettings,
+    InputError,
+    TrackSet,
+    embed_tracks,
+    finetune,
+)
+from castlist.learn import finetune as module
+from castlist.learn.finetune import _Pairs, pair_loss
+from castlist.learn.network import BallNetwork
 
 SETTINGS = FinetuneSettings(iterations=60, rate=0.05, pairs=32, seed=3)
+NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def video(seed=0, n=24, faces=3, apart=True):
@@ -25,6 +36,11 @@ def video(seed=0, n=24, faces=3, apart=True):
     return TrackSet.from_faces(track, feature=x, frame=frame, identity=track.astype(str))
 
 
+def two_videos(**how):
+    sets = [replace(video(seed=k, **how), videos=(f"v{k}",)) for k in range(2)]
+    return TrackSet.join(sets)
+
+
 def model(rounds=0):
     return BallModel((12, 16, 12), residual=True, b_hat=-1.5, rounds=rounds, reach=0.3)
 
@@ -37,6 +53,62 @@ def same(a, b):
 def squared(tracks, pairs, one):
     z = embed_tracks(tracks, one)
     return np.square(z[pairs[:, 0]] - z[pairs[:, 1]]).sum(1)
+
+
+def at_distances(first, second, between):
+    """Two tracks of two faces in one frame, at some squared distances on the unit circle.
+
+    ``first`` and ``second`` are those of the two faces of each track, ``between`` is that of the
+    nearest two faces of the two tracks.
+    """
+    angles = 2 * np.arcsin(np.sqrt([first, between, second]) / 2)
+    place = np.concatenate([[0.0], np.cumsum(angles)])
+    x = np.zeros((4, 12))
+    x[:, 0], x[:, 1] = np.cos(place), np.sin(place)
+    return TrackSet.from_faces([0, 0, 1, 1], feature=x, frame=[0, 1, 0, 1])
+
+
+def test_the_loss_is_that_of_supplement_a():
+    """[d² − min(d²_ori, 4b)]₊ for positive pairs, [4b + ε − d²]₊ for negative ones."""
+    tau, epsilon = 0.8, 0.05
+    now = [0.1, 0.5, 0.5, 0.7, 1.0, 1.0, 0.9]
+    before = [0.2, 0.5, 0.3, 1.5, 1.5, 0.6, 0.85]
+    different = [0.0, 0.79, 0.82, 0.86, 2.0]
+    positive = [max(0, d - min(o, tau)) for d, o in zip(now, before, strict=True)]
+    negative = [max(0, tau + epsilon - d) for d in different]
+    found = pair_loss(*map(torch.tensor, (now, before, different)), tau, epsilon).item()
+    assert found == pytest.approx(np.mean(positive) + np.mean(negative))
+    only = pair_loss(*map(torch.tensor, (now, before, [])), tau, epsilon).item()
+    assert only == pytest.approx(np.mean(positive))
+    only = pair_loss(*map(torch.tensor, ([], [], different)), tau, epsilon).item()
+    assert only == pytest.approx(np.mean(negative))
+
+
+def tuned_distances(first, second, between, rounds, epsilon=0.05):
+    """Return τ and the same three distances after fine-tuning."""
+    tracks = at_distances(first, second, between)
+    start = BallModel((12, 12), residual=True, b_hat=-1.5, rounds=rounds, reach=0.999)
+    # Without momentum, which would carry pairs beyond what is required.
+    settings = FinetuneSettings(150, rate=0.01, momentum=0.0, epsilon=epsilon, pairs=16)
+    z = finetune(start, tracks, settings).embed_alone(np.asarray(tracks.features))
+    return start.threshold, np.square(z[[0, 2, 1]] - z[[1, 3, 2]]).sum(1)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_positive_pairs_come_within_tau_or_stay_as_near_as_they_were(rounds):
+    tau, (first, second, between) = tuned_distances(0.95, 0.3, 1.2, rounds)
+    assert tau == pytest.approx(0.806, abs=0.001)
+    assert tau - 0.05 < first < tau + 0.01
+    assert 0.25 < second < 0.31  # not τ: it was nearer
+    assert between > tau + 0.05
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_negative_pairs_come_beyond_tau_and_the_margin(rounds, epsilon):
+    tau, (first, second, between) = tuned_distances(0.3, 0.3, 0.6, rounds, epsilon)
+    assert tau + epsilon - 0.02 < between < tau + epsilon + 0.05
+    assert max(first, second) < 0.35
 
 
 @pytest.mark.parametrize(("rounds", "share"), [(0, 0.5), (2, 0.9)])
@@ -58,8 +130,7 @@ def test_two_in_one_frame_come_apart_and_the_model_stays(rounds, share):
         assert tuned.settings["finetune"]["iterations"] == 60
 
 
-def test_a_track_does_not_fall_apart(monkeypatch):
-    """Faces of one track stay nearer each other than with nothing to hold them."""
+def test_faces_of_a_track_stay_nearer_each_other_than_without_the_positive_loss(monkeypatch):
     tracks, start = video(), model()
     tuned = finetune(start, tracks, SETTINGS)
     faces = np.asarray(tracks.features)
@@ -72,15 +143,38 @@ def test_a_track_does_not_fall_apart(monkeypatch):
     def grown(one):
         return np.maximum(within(one) - np.minimum(within(start), start.threshold), 0).mean()
 
-    held = _PairsAlone.distances
-
-    def only_different(self, one):
-        same, before, different = held(self, one)
-        return same[:0], before[:0], different
-
-    monkeypatch.setattr(_PairsAlone, "distances", only_different)
+    monkeypatch.setattr(
+        module, "pair_loss", lambda near, _, *rest: pair_loss(near[:0], near[:0], *rest)
+    )
     free = finetune(start, tracks, SETTINGS)
     assert grown(tuned) < 0.8 * grown(free)
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_given_pairs_take_the_place_of_shared_frames(rounds):
+    tracks, start = video(), model(rounds)
+    shared = tracks.overlaps()
+    far = np.argsort(squared(tracks, np.stack([np.zeros(24, int), np.arange(24)], 1), start))[-3:]
+    alike = np.stack([np.zeros(3, int), far], 1)
+    tuned = finetune(start, tracks, SETTINGS, same=alike, different=NO_PAIRS)
+    assert (squared(tracks, alike, tuned) < squared(tracks, alike, start)).all()
+    if rounds:
+        return
+    some = finetune(start, tracks, SETTINGS, different=shared[:2])
+    gain = squared(tracks, shared, some) - squared(tracks, shared, start)
+    assert gain[:2].min() > 0
+    assert gain[:2].mean() > gain[2:].mean()
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_order_of_tracks_and_pairs_does_not_matter(rounds):
+    tracks, start = video(), model(rounds)
+    few, shared = replace(SETTINGS, iterations=5), tracks.overlaps()
+    order = np.random.default_rng(0).permutation(len(tracks))
+    turned = np.argsort(order)[shared][::-1, ::-1]
+    expected = finetune(start, tracks, few, same=shared[:3], different=shared[3:])
+    found = finetune(start, tracks[order], few, same=turned[-3:], different=turned[:-3])
+    assert same(found, expected)
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
@@ -92,7 +186,7 @@ def test_the_same_seed_gives_the_same_model(rounds):
     assert not same(a, c)
 
 
-def test_where_nobody_shares_a_frame_there_is_nothing_to_learn():
+def test_without_shared_frames_the_model_is_unchanged():
     start = model()
     tuned = finetune(start, video(apart=False))
     assert same(tuned, start)
@@ -101,25 +195,106 @@ def test_where_nobody_shares_a_frame_there_is_nothing_to_learn():
 
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_tracks_of_one_face_and_several_videos(rounds):
-    sets = []
-    for number in range(2):
-        one = video(seed=number, faces=1)
-        sets.append(replace(one, videos=(f"v{number}",)))
-    both = TrackSet.join(sets)
-    tuned = finetune(model(rounds), both, replace(SETTINGS, iterations=4))
-    assert np.isfinite(embed_tracks(both, tuned)).all()
+    both, start, calls = two_videos(faces=1), model(rounds), []
+    settings = replace(SETTINGS, iterations=20)
+    tuned = finetune(start, both, settings, progress=lambda *one: calls.append(one))
+    shared = both.overlaps()
+    assert len(shared) == 24
+    assert squared(both, shared, tuned).mean() > squared(both, shared, start).mean() + 0.01
+    total = 40 if rounds else 20  # per video, where neighbours are averaged
+    assert calls == [("fine-tuning", done, total) for done in range(20, total + 1, 20)]
 
 
 def test_undescribed_faces_are_never_drawn():
-    from castlist import Features
-
     tracks = video(faces=4)
     described = np.tile([True, False, True, False], len(tracks))
     some = np.asarray(tracks.features)[described]
     partly = replace(tracks, features=Features.of_described(some, described))
-    tuned = finetune(model(), partly, replace(SETTINGS, iterations=5))
-    assert all(np.isfinite(value).all() for value in tuned.tensors().values())
-    assert len(partly.overlaps()) == len(tracks.overlaps())
+    track = np.repeat(np.arange(24), 2)
+    only = TrackSet.from_faces(track, feature=some, frame=np.tile([0, 2], 24) + 10 * (track // 2))
+    few = replace(SETTINGS, iterations=5)
+    assert same(finetune(model(), partly, few), finetune(model(), only, few))
+
+
+def drawer(tracks, alike=NO_PAIRS, **settings):
+    return _Pairs(tracks, alike, tracks.overlaps(), FinetuneSettings(**settings))
+
+
+def as_set(pairs):
+    return {tuple(sorted(pair)) for pair in pairs.T.tolist()}
+
+
+def test_pairs_of_each_kind():
+    tracks = two_videos()
+    alike = np.array([[0, 5], [2, 9]])
+    pairs, shared = drawer(tracks, alike, pairs=50), as_set(tracks.overlaps().T)
+    faces, found = set(), [set(), set(), set()]
+    for _ in range(40):
+        drawn = pairs.of_each_kind()
+        assert drawn.same.shape == (2, 100)
+        assert drawn.different.shape == (2, 50)
+        kinds = (drawn.same[:, :50], drawn.same[:, 50:], drawn.different)
+        for kind, places in zip(found, kinds, strict=True):
+            both = np.stack([drawn.faces[0][places[0]], drawn.faces[1][places[1]]])
+            assert (both[0] != both[1]).all()
+            kind |= as_set(tracks.track_of_face[both])
+            faces |= set(both.ravel().tolist())
+    assert found == [{(k, k) for k in range(48)}, {(0, 5), (2, 9)}, shared]
+    assert faces == set(range(tracks.n_faces))
+
+
+def test_pairs_in_one_video():
+    tracks = two_videos()
+    alike, shared = np.array([[0, 5], [30, 40]]), as_set(tracks.overlaps().T)
+    pairs, seen = drawer(tracks, alike), set()
+    for _ in range(20):
+        drawn = pairs.in_one_video()
+        first, second = (tracks.track_of_face[one] for one in drawn.faces)
+        np.testing.assert_array_equal(first, second)
+        assert (drawn.faces[0] != drawn.faces[1]).all()
+        (video,) = set(tracks.video[first].tolist())
+        own = set(np.flatnonzero(tracks.video == video).tolist())
+        assert sorted(first.tolist()) == sorted(own)
+        inside = {pair for pair in shared if set(pair) <= own}
+        assert as_set(first[drawn.different]) == inside
+        within = {(k, k) for k in own}
+        assert as_set(first[drawn.same]) == within | {(0, 5) if video == 0 else (30, 40)}
+        seen.add(video)
+    assert seen == {0, 1}
+
+
+def test_an_update_takes_no_more_than_the_maximum_number_of_tracks(monkeypatch):
+    tracks, sizes, forward = video(), [], BallNetwork.forward
+
+    def spy(network, features):
+        sizes.append(len(features))
+        return forward(network, features)
+
+    monkeypatch.setattr(BallNetwork, "forward", spy)
+    few = replace(SETTINGS, iterations=5)
+    assert module._MAX_TRACKS == 3000
+    for most in (24, 10):
+        monkeypatch.setattr(module, "_MAX_TRACKS", most)
+        sizes.clear()
+        assert not same(finetune(model(2), tracks, few), model(2))
+        assert set(sizes) == {most}
+
+
+def test_of_a_huge_video_all_pairs_are_drawn_sooner_or_later(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_TRACKS", 10)
+    tracks = video()
+    alike, shared = np.array([[0, 5]]), as_set(tracks.overlaps().T)
+    pairs, found = drawer(tracks, alike), set()
+    for _ in range(60):
+        drawn = pairs.in_one_video()
+        first = tracks.track_of_face[drawn.faces[0]]
+        assert len(first) <= 10
+        different = as_set(first[drawn.different])
+        assert different <= shared
+        across = {pair for pair in as_set(first[drawn.same]) if pair[0] != pair[1]}
+        assert across <= {(0, 5)}
+        found |= different | across
+    assert found == shared | {(0, 5)}
 
 
 def test_the_usual_settings_are_the_papers_unless_neighbours_are_averaged():
@@ -130,8 +305,11 @@ def test_the_usual_settings_are_the_papers_unless_neighbours_are_averaged():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"iterations": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"pairs": 0}, {"momentum": 1.0}],
-)
+    [
+        {"iterations": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"pairs": 0}, {"momentum": 1.0},
+        {"momentum": -0.1}, {"epsilon": -0.1}, {"epsilon": float("inf")}, {"seed": -1},
+    ],
+)  # fmt: skip
 def test_bad_settings(bad):
     with pytest.raises(InputError):
         FinetuneSettings(**bad)
@@ -142,9 +320,3 @@ def test_features_of_another_kind_are_refused(rounds):
     other = BallModel((5, 5), residual=True, rounds=rounds)
     with pytest.raises(InputError, match="takes 5-d features"):
         finetune(other, video(), SETTINGS)
-
-
-def test_a_huge_video_is_looked_at_in_parts(monkeypatch):
-    monkeypatch.setattr(tuning, "_MOST_TRACKS", 10)
-    tuned = finetune(model(2), video(), replace(SETTINGS, iterations=5))
-    assert not same(tuned, model(2))

@@ -11,8 +11,9 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from castlist import BallModel, InputError, __version__, load_model, save_model
+from castlist import BallModel, InputError, __version__, load_model, save_model, shipped_model
 from castlist.learn.model_file import FORMAT, read_tensors, write_tensors
+from castlist.learn.shipped import SHIPPED
 
 
 def arithmetic(model, x):
@@ -155,6 +156,22 @@ def test_the_authors_checkpoint(authors):
         h = np.maximum(h, 0) if i < 3 else h
     expected = h / np.linalg.norm(h, axis=1, keepdims=True)
     np.testing.assert_allclose(model.embed(x), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("describer", SHIPPED)
+def test_every_shipped_model_loads(describer):
+    model = shipped_model(describer)
+    assert model.describer == describer
+    assert model.rounds > 0
+    assert 0 < model.threshold < 2
+    assert model.settings["loss"] == "ball"
+    x = np.random.default_rng(0).normal(size=(5, model.dims[0]))
+    np.testing.assert_allclose(np.linalg.norm(model.embed(x), axis=1), 1, rtol=1e-5)
+
+
+def test_there_is_no_shipped_model_for_other_features():
+    with pytest.raises(InputError, match="comes with no model for features of x; train one"):
+        shipped_model("x")
 
 
 def test_features_of_the_wrong_kind_are_refused():

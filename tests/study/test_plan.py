@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from castlist import InputError, made_tracks, read_plan, write_tracks
-from castlist.learn.recipes import RECIPES
-from castlist.learn.train_settings import LOSS_NAMES, TrainSettings
+from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 
 START = """
 title = "a study"

@@ -379,7 +379,7 @@ def test_an_ablation_has_the_papers_figures_of_the_same_change():
     found = ablated([
         variant("how long", "short", embedding=32), variant("how long", "odd", embedding=33),
         variant("sphere", "on"), variant("sphere", "off", normalise=False),
-        variant("faces", "half a track", half=True),
+        variant("faces", "half a track", average_half=True),
         variant("CNN", "ResNet50"), variant("CNN", "SFace"),
     ])  # fmt: skip
     assert [one.title.split(": ")[1] for one in found] == ["how long", "sphere", "faces", "CNN"]

@@ -19,8 +19,7 @@ from castlist.cli.common import (
     waiting,
 )
 from castlist.errors import CollapseWarning
-from castlist.learn.recipes import DEFAULT_RECIPE, RECIPES, recipe_settings
-from castlist.learn.train_settings import LOSS_NAMES
+from castlist.learn.train_settings import DEFAULT_RECIPE, LOSS_NAMES, RECIPES, resolve_recipe
 
 
 def train(
@@ -31,23 +30,29 @@ def train(
         typer.Option(help="Validate on these tracks instead of reserving identities."),
     ] = None,
     exclude: Annotated[
-        Path | None, typer.Option(help="File of identities to leave out, one a line.", exists=True)
+        Path | None,
+        typer.Option(help="File of identities to leave out, one per line.", exists=True),
     ] = None,
     recipe: Annotated[
         str, typer.Option(help=f"Settings to start from: {', '.join(RECIPES)}.")
     ] = DEFAULT_RECIPE,
     loss: Annotated[
-        str | None, typer.Option(help=f"What is made small: {', '.join(LOSS_NAMES)}.")
+        str | None, typer.Option(help=f"Loss function: {', '.join(LOSS_NAMES)}.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Times through the tracks.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Tracks a batch.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Number of passes over the tracks.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Number of tracks per batch; used with --cast-size 0.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate of the MLP.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Weight of L_sim.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Margin: γ = 9b + ε.")] = None,
-    company: Annotated[
+    skip_singletons: Annotated[
         bool | None,
         typer.Option(
-            "--company/--no-company", help="Average L_sim over samples with another of theirs."
+            "--skip-singletons/--no-skip-singletons",
+            help="Average L_sim only over samples whose identity has another one in the batch.",
         ),
     ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay of the MLP.")] = None,
@@ -59,13 +64,13 @@ def train(
         bool | None,
         typer.Option(
             "--normalise/--no-normalise",
-            help="Embeddings on the unit sphere; without it, what the loss wants.",
+            help="Normalise embeddings to unit length; by default as the paper does for the loss.",
         ),
     ] = None,
     standardise: Annotated[
         bool | None,
         typer.Option(
-            "--standardise/--no-standardise", help="Features to mean 0 and scale 1 first."
+            "--standardise/--no-standardise", help="Standardise features to mean 0 and scale 1."
         ),
     ] = None,
     residual: Annotated[
@@ -79,57 +84,73 @@ def train(
         int | None, typer.Option(min=0, help="Number of neighbour-averaging rounds.")
     ] = None,
     reach: Annotated[
-        float | None, typer.Option(help="Cosine above which two embeddings are neighbours.")
+        float | None,
+        typer.Option(help="Cosine similarity above which two embeddings are neighbours."),
     ] = None,
     nearest: Annotated[
         float | None,
-        typer.Option(min=0, help="Most neighbours of an embedding, times √n; 0 for all."),
-    ] = None,
-    people: Annotated[
-        int | None,
         typer.Option(
-            min=0, help="Train on made casts of up to this many people; 0 for uniform batches."
+            min=0, help="Maximum number of neighbours, as a multiple of √n; 0 for no maximum."
         ),
     ] = None,
-    half: Annotated[
-        bool | None,
-        typer.Option("--half/--one-face", help="Average half of a track's faces, or choose one."),
+    cast_size: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Train on synthetic casts of up to this many people; 0 for uniform batches."
+        ),
     ] = None,
-    held: Annotated[
-        float | None, typer.Option(help="Share of the people who train b alone, not the MLP.")
+    average_half: Annotated[
+        bool | None,
+        typer.Option(
+            "--average-half/--one-face",
+            help="Represent a track by the mean of a random half of its faces, or by one face.",
+        ),
+    ] = None,
+    b_holdout: Annotated[
+        float | None,
+        typer.Option(help="Share of the training identities that train b and not the MLP."),
     ] = None,
     alpha_b: Annotated[
-        float | None, typer.Option(help="Weight of L_sim where they train b.")
+        float | None, typer.Option(help="Weight of L_sim in the loss of these identities.")
     ] = None,
-    b_hat: Annotated[float | None, typer.Option(help="Where b̂ starts; b = softplus(b̂).")] = None,
+    b_hat: Annotated[
+        float | None, typer.Option(help="Initial value of b̂; b = softplus(b̂).")
+    ] = None,
     operating: Annotated[
         bool | None,
         typer.Option(
             "--operating/--no-operating",
-            help="Choose τ on validation and use it instead of 4b; always, unless ball.",
+            help="Choose τ on validation tracks instead of 4b; other losses than ball always do.",
         ),
     ] = None,
-    freeze_b: Annotated[int | None, typer.Option(min=0, help="Epochs before b̂ is trained.")] = None,
-    rate_b: Annotated[float | None, typer.Option(help="Rate of b̂ relative to --rate.")] = None,
+    freeze_b: Annotated[
+        int | None, typer.Option(min=0, help="Number of epochs before b̂ is trained.")
+    ] = None,
+    rate_b: Annotated[
+        float | None, typer.Option(help="Learning rate of b̂, relative to --rate.")
+    ] = None,
     fraction: Annotated[
         float | None, typer.Option(help="Share of the identities reserved for validation.")
     ] = None,
     validate_every: Annotated[
-        int | None, typer.Option(min=1, help="Epochs from one validation to the next.")
+        int | None, typer.Option(min=1, help="Number of epochs between validations.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Draws the split, the first weights and the batches.")
+        int | None,
+        typer.Option(min=0, help="Seed of the split, the initial weights and the batches."),
     ] = None,
-    restart: Annotated[bool, typer.Option(help="Forget what the folder holds.")] = False,
+    restart: Annotated[
+        bool, typer.Option(help="Delete an earlier run in the folder and start again.")
+    ] = False,
     boxes: Boxes = True,
     json: Json = False,
 ) -> None:
     """Train a model on labelled tracks: by our recipe, by the paper's, or with a rival's loss.
 
-    A recipe is a set of settings; what else is given changes some of them.
+    A recipe is a named set of settings; other options change some of them.
 
-    The folder gets `model.safetensors` (the best validation epoch) and `log.jsonl` (an epoch a
-    line). A run that was cut off goes on when the same command is given again.
+    The folder gets `model.safetensors` (the best validation epoch) and `log.jsonl` (one line per
+    epoch). If the run is interrupted, repeat the command to resume it.
 
     Example: `castlist train movies/ --exclude test_people.txt -o run`
     """
@@ -139,15 +160,16 @@ def train(
 
     changes = {
         "loss": loss, "epochs": epochs, "batch": batch, "rate": rate, "alpha": alpha,
-        "epsilon": epsilon, "company": company, "weight_decay": weight_decay,
+        "epsilon": epsilon, "skip_singletons": skip_singletons, "weight_decay": weight_decay,
         "hidden": None if hidden is None else _widths(hidden), "embedding": embedding,
         "normalise": normalise, "standardise": standardise, "residual": residual,
-        "rounds": rounds, "reach": reach, "nearest": nearest, "people": people, "half": half,
-        "held": held, "alpha_b": alpha_b, "b_hat": b_hat, "operating": operating,
+        "rounds": rounds, "reach": reach, "nearest": nearest, "cast_size": cast_size,
+        "average_half": average_half, "b_holdout": b_holdout, "alpha_b": alpha_b, "b_hat": b_hat,
+        "operating": operating,
         "freeze_b": freeze_b, "rate_b": rate_b, "validation": fraction,
         "validate_every": validate_every, "seed": seed,
     }  # fmt: skip
-    settings = recipe_settings(
+    settings = resolve_recipe(
         recipe, **{name: value for name, value in changes.items() if value is not None}
     )
     with waiting("reading tracks"):

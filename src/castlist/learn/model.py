@@ -16,38 +16,41 @@ from castlist.parallel import in_threads
 
 
 class BallModel:
-    """Maps features to embeddings in which every character fills a ball of one size.
+    """Maps features to embeddings in which every character lies in a ball of the same size.
 
     Parameters
     ----------
     dims : sequence of int
-        Length of a feature, of every hidden layer, and of an embedding.
+        Length of a feature, width of each hidden layer, and length of an embedding.
     normalise : bool
-        Put embeddings on the unit sphere.
+        Whether embeddings are normalised to unit length.
     b_hat : float
-        b̂; b = softplus(b̂).
+        Initial value of b̂, where b = softplus(b̂).
     residual : bool
-        Add the MLP's output to its (standardised) input, and start as the identity: for features
-        that keep people apart already. The paper's MLP starts at random.
-    rounds, reach, nearest : int, float and float
-        How often an embedding is replaced by the mean of its neighbours in its video, the cosine
-        above which two are neighbours, and the most neighbours of one, as a multiple of √n, 0 for
-        all (``learn/neighbours.py``). The paper averages nothing.
+        Whether the MLP's output is added to its (standardised) input. The model then starts as the
+        identity, which suits features that separate people already. The paper's is not residual.
+    rounds : int
+        Number of neighbour-averaging rounds (``learn/neighbours.py``). The paper has none.
+    reach : float
+        Cosine similarity above which two embeddings are neighbours.
+    nearest : float
+        Maximum number of neighbours of an embedding, as a multiple of √n among n embeddings; 0 for
+        no maximum.
     describer : str
-        Name of the base CNN whose features it takes.
+        Name of the base CNN that computed the features.
     seed : int
-        Draws the weights of a model that is not trained yet.
+        Seed of the initial weights.
 
     Attributes
     ----------
     weights, biases : list of ndarray of float32
-        Of every layer: shape (outputs, inputs), and (outputs,).
+        One array per layer, of shape (outputs, inputs) and (outputs,).
     mean, scale : ndarray of float32
-        Features are standardised by these first; 0 and 1 until :meth:`standardise_by` is called.
+        Features are first standardised by these; 0 and 1 unless :meth:`standardise_by` is called.
     operating : float or None
-        A τ chosen on validation, used instead of 4b.
+        A τ chosen on validation tracks, used instead of 4b.
     settings, validation : dict
-        How it was trained, and how well it did; saved with it.
+        Training settings and validation scores, saved with the model.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class BallModel:
                 f"{self.dims[0]}"
             )
         if rounds and not normalise:
-            raise InputError("neighbours are averaged on the unit sphere only")
+            raise InputError("neighbour averaging requires embeddings on the unit sphere")
         self.normalise = normalise
         self.residual = residual
         self.rounds, self.reach, self.nearest = int(rounds), float(reach), float(nearest)
@@ -87,7 +90,7 @@ class BallModel:
         self.weights: list[NDArray[np.float32]] = []
         self.biases: list[NDArray[np.float32]] = []
         for into, out in pairwise(self.dims):
-            bound = np.float32(into**-0.5)  # as PyTorch draws them
+            bound = np.float32(into**-0.5)  # PyTorch's default initialisation
             self.weights.append(bound * (2 * rng.random((out, into), np.float32) - 1))
             self.biases.append(bound * (2 * rng.random(out, np.float32) - 1))
         if residual:
@@ -100,29 +103,29 @@ class BallModel:
 
     @property
     def threshold(self) -> float:
-        """τ: 4b (sec. 3.3), or the operating τ if there is one."""
+        """The threshold τ: 4b (sec. 3.3), or ``operating`` if it is set."""
         return 4 * self.b if self.operating is None else self.operating
 
     @property
     def takes_evidence(self) -> bool:
-        """Whether it takes evidence of pairs of tracks besides their features: it averages some."""
+        """Whether :meth:`embed` uses pairs of tracks: whether the model averages neighbours."""
         return self.rounds > 0
 
     @property
     def n_weights(self) -> int:
-        """Number of weights of the MLP."""
+        """Number of weights and biases of the MLP."""
         return sum(one.size for one in (*self.weights, *self.biases))
 
     def standardise_by(self, mean: ArrayLike, scale: ArrayLike) -> None:
         """Set the mean and scale that features are standardised by.
 
-        On unit-norm features the MLP's usual start maps everything to nearly one point, and
-        training never leaves it; features of unit variance train.
+        With unit-norm features, the MLP's initial weights map everything to nearly one point, and
+        training does not recover from that. With features of unit variance it trains.
         """
         self.mean[:], self.scale[:] = mean, scale
 
     def tensors(self) -> dict[str, NDArray[np.float32]]:
-        """Return all that is trained or measured, by its name in a model file."""
+        """Return all tensors by their names in a model file."""
         named: dict[str, NDArray[np.float32]] = {
             "b_hat": np.array(self.b_hat, np.float32),
             "mean": self.mean,
@@ -133,16 +136,16 @@ class BallModel:
         return named
 
     def set_tensors(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take what :meth:`tensors` of such a model returned.
+        """Set all tensors to those that :meth:`tensors` of a model of the same shape returned.
 
         Raises
         ------
         ValueError
-            A tensor is missing, there is another, or one is of another shape or type.
+            A tensor is missing, unknown, or of the wrong shape or type.
         """
         own = self.tensors()
         if own.keys() != tensors.keys():
-            raise ValueError(f"no tensors {sorted(own.keys() ^ tensors.keys())}")
+            raise ValueError(f"missing or unknown tensors {sorted(own.keys() ^ tensors.keys())}")
         for name, value in tensors.items():
             if value.shape != own[name].shape or value.dtype != np.float32:
                 raise ValueError(f"{name!r} is {value.dtype} of shape {value.shape}")
@@ -152,8 +155,8 @@ class BallModel:
             self.weights[i] = np.array(tensors[f"linears.{i}.weight"])
             self.biases[i] = np.array(tensors[f"linears.{i}.bias"])
 
-    def alone(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Map features to embeddings, each by itself."""
+    def embed_alone(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the embeddings of features before neighbour averaging."""
         start = x = (features - self.mean) / self.scale
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = np.maximum(x @ weight.T + bias, 0)
@@ -171,20 +174,20 @@ class BallModel:
         apart: ArrayLike | None = None,
         batch: int = 8192,
     ) -> NDArray[np.float32]:
-        """Map features to embeddings; the number of threads does not change them.
+        """Return the embeddings of features. They do not depend on the number of threads.
 
         Parameters
         ----------
         features : array-like of shape (n, dims[0])
-            Usually one mean feature a track.
+            Usually one mean feature per track.
         sets : array-like of shape (n,), optional
-            Which video a track is from, for models that average neighbours; all of one if not
-            given.
+            The video of each row. Neighbours are averaged within a video. If not given, all rows
+            are of one video.
         together, apart : array-like of int, shape (m, 2), optional
-            Pairs of rows that are one person, or two, by other evidence than their features: for
-            models that average neighbours. Pairs of two videos do not count.
+            Pairs of rows that are one person, or two, by evidence other than their features. Used
+            by models that average neighbours; pairs across videos are ignored.
         batch : int
-            Rows at once.
+            Number of rows per matrix product.
         """
         rows = np.asarray(features)
         if rows.ndim != 2 or rows.shape[1] != self.dims[0]:
@@ -199,14 +202,15 @@ class BallModel:
         out = np.empty((len(rows), self.dims[-1]), np.float32)
         starts = range(0, len(rows), batch)
         for start, some in in_threads(
-            starts, lambda start: self.alone(np.asarray(rows[start : start + batch], np.float32))
+            starts,
+            lambda start: self.embed_alone(np.asarray(rows[start : start + batch], np.float32)),
         ):
             out[start : start + batch] = some
         if not self.rounds:
             return out
         of = np.zeros(len(rows), np.int64) if sets is None else np.asarray(sets)
         if of.shape != (len(rows),):
-            raise InputError(f"sets must have one value for each of the {len(rows)} rows")
+            raise InputError(f"sets must have one value per row: {len(rows)}, not {of.shape}")
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
             links = (_within(own, pairs, len(rows)) for pairs in (together, apart))
@@ -215,7 +219,7 @@ class BallModel:
 
 
 def _within(own: NDArray[np.int64], pairs: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
-    """Return those of some pairs of rows that are both among some rows, as places in these."""
+    """Return the pairs with both rows among ``own``, as places in ``own``."""
     if pairs is None:
         return None
     place = np.full(n, -1)

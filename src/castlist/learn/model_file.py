@@ -1,4 +1,4 @@
-"""Models on disk: safetensors with JSON metadata, and the authors' checkpoint."""
+"""Read and write models: safetensors with JSON metadata, and the authors' checkpoint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from castlist.extras import require
 from castlist.io.files import replacing
 from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
-from castlist.learn.train_settings import MOST_ROUNDS
+from castlist.learn.train_settings import MAX_ROUNDS
 
 FORMAT = 3
 _METADATA = "castlist"
-_LARGEST = 2**30  # bytes: many times a model, or what a training needs to go on
-#: What safetensors raises at what is none, or has numbers of a kind that NumPy lacks.
-_NO_TENSORS = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
+_MAX_BYTES = 2**30  # many times a model, or the state of a training run
+#: What safetensors raises if a file is damaged, or has a number type that NumPy lacks.
+_UNREADABLE = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
 #: The base CNN behind the authors' checkpoint (sec. 4).
 AUTHORS_DESCRIBER = "SE-ResNet50-256"
 
@@ -59,7 +59,7 @@ def save_model(model: BallModel, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> BallModel:
-    """Read a model: a castlist safetensors file, or the authors' ``.pth.tar``."""
+    """Read a model from a castlist safetensors file, or from the authors' ``.pth.tar``."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such model file")
@@ -69,13 +69,15 @@ def load_model(path: str | Path) -> BallModel:
     try:
         if about["format"] != FORMAT:
             raise InputError(
-                f"{path}: model format {about['format']}; this castlist reads {FORMAT}"
+                f"{path}: model format {about['format']}; this castlist reads format {FORMAT}"
             )
         dims = [int(d) for d in about["dims"]]
         _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])
         averaging = about["rounds"], about["reach"], about["nearest"]
-        if not (0 <= averaging[0] <= MOST_ROUNDS and -1 <= averaging[1] <= 1 and averaging[2] >= 0):
-            raise InputError(f"{path}: not a castlist model (neighbours averaged by {averaging})")
+        if not (0 <= averaging[0] <= MAX_ROUNDS and -1 <= averaging[1] <= 1 and averaging[2] >= 0):
+            raise InputError(
+                f"{path}: not a castlist model (rounds, reach and nearest are {averaging})"
+            )
         model = BallModel(
             dims, normalise=bool(about["normalise"]), residual=bool(about["residual"]),
             rounds=averaging[0], reach=averaging[1], nearest=averaging[2],
@@ -83,7 +85,7 @@ def load_model(path: str | Path) -> BallModel:
         )  # fmt: skip
         model.operating = None if about["operating"] is None else float(about["operating"])
         if not 0 <= (model.operating or 0) < math.inf:
-            raise InputError(f"{path}: not a castlist model (a threshold of {model.operating})")
+            raise InputError(f"{path}: not a castlist model (the threshold is {model.operating})")
         model.set_tensors(tensors)
         model.settings, model.validation = dict(about["settings"]), dict(about["validation"])
     except InputError:
@@ -95,22 +97,20 @@ def load_model(path: str | Path) -> BallModel:
 
 
 def load_authors_model(path: str | Path) -> BallModel:
-    """Read the checkpoint that the paper's authors released; it standardises nothing."""
+    """Read the checkpoint that the paper's authors released. It does not standardise features."""
     path = Path(path)
     require("torch", f"{path}: a checkpoint of PyTorch")
     import torch
 
-    from castlist.learn.checkpoints import is_whole
-
     try:
-        # weights_only: a checkpoint from strangers must not run code.
+        # weights_only: loading an untrusted checkpoint must not run code.
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         weights = checkpoint["model_state"]
         if not isinstance(weights, Mapping):
-            raise InputError("no weights by name")
+            raise InputError("model_state is not a dictionary")
         named = {**weights, "b_hat": checkpoint["criterion_state"]["ctrd.h_bias"].reshape(())}
-        if not all(map(is_whole, named.values())):
-            raise InputError("tensors larger than what is stored of them")
+        if not all(map(is_stored_whole, named.values())):
+            raise InputError("a tensor is larger than its stored data")
         tensors = {name: tensor.float().numpy() for name, tensor in named.items()}
         layers = [tensors[f"linears.{i}.weight"] for i in range(len(weights) // 2)]
         dims = [layers[0].shape[1], *(layer.shape[0] for layer in layers)]
@@ -118,35 +118,50 @@ def load_authors_model(path: str | Path) -> BallModel:
         model = BallModel(dims, describer=AUTHORS_DESCRIBER)
         model.set_tensors({**tensors, "mean": model.mean, "scale": model.scale})
         epoch = int(checkpoint["epoch"])
-    except Exception as error:  # a damaged or hostile pickle fails in many ways
+    except Exception as error:  # damaged and hostile pickles fail in many ways
         raise InputError(f"{path}: not the authors' checkpoint ({first_line(error)})") from error
     _require_finite(path, model.tensors())
     model.settings = {"source": path.name, "epoch": epoch}
     return model
 
 
+def is_stored_whole(value: object) -> bool:
+    """Return whether a value is a dense PyTorch tensor with storage for every element.
+
+    Views can claim any shape: an expanded tensor of one stored number may need terabytes.
+    """
+    import torch
+
+    return (
+        isinstance(value, torch.Tensor)
+        and value.layout == torch.strided
+        and value.device.type == "cpu"
+        and value.numel() * value.element_size() <= value.untyped_storage().nbytes()
+    )
+
+
 def write_tensors(path: Path, tensors: Tensors, about: dict[str, Any]) -> None:
-    """Write tensors and JSON metadata to one safetensors file, whole or not at all."""
-    # Written here: safetensors would put a file of its own in the place of the one that is held,
-    # leave it there when killed, and let nobody else read it.
+    """Write tensors and JSON metadata to one safetensors file, atomically."""
+    # safetensors' own save_file would replace the locked partial file by one of its own, leave it
+    # behind when killed, and make it readable by the owner only.
     content = safetensors.numpy.save(tensors, {"format": "pt", _METADATA: json.dumps(about)})
     with replacing(path) as partial:
         partial.write_bytes(content)
 
 
 def read_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """Read what :func:`write_tensors` wrote."""
-    try:  # read here: safetensors opens no file whose name is not UTF-8
-        content = read_small(path, _LARGEST)
+    """Return the tensors and the metadata of a file that :func:`write_tensors` wrote."""
+    try:  # not by safetensors, which cannot open files whose names are not UTF-8
+        content = read_small(path, _MAX_BYTES)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         tensors = safetensors.numpy.load(content)
-        end = 8 + int.from_bytes(content[:8], "little")  # it was found whole by now
+        end = 8 + int.from_bytes(content[:8], "little")  # of the header, which load() has checked
         about = parse_json(parse_json(content[8:end].decode("utf-8"))["__metadata__"][_METADATA])
         if not isinstance(about, dict):
             raise InputError("unreadable metadata")
-    except _NO_TENSORS as error:
+    except _UNREADABLE as error:
         raise InputError(
             f"{path}: not a whole castlist safetensors file ({first_line(error)})"
         ) from error
@@ -154,10 +169,10 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
 
 
 def _require_sizes(dims: list[int], layers: list[NDArray[Any]]) -> None:
-    """Refuse layers that do not fit together, before room is made for what they say."""
+    """Raise an error if layers do not have the sizes named, before memory is allocated for them."""
     for layer, (into, out) in zip(layers, pairwise(dims), strict=True):
         if layer.shape != (out, into):
-            raise ValueError(f"no layers of the sizes {dims}")
+            raise ValueError(f"the layers do not have the sizes {dims}")
 
 
 def _require_finite(path: Path, tensors: Tensors) -> None:

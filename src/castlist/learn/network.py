@@ -14,12 +14,12 @@ from castlist.learn.neighbours import ROUNDING, neighbour_count
 
 
 class BallNetwork(nn.Module):
-    """What an optimiser changes: the layers and b̂ of a model, which itself stays as it is.
+    """The layers and b̂ of a model, as PyTorch parameters.
 
     Parameters
     ----------
     model : BallModel
-        Where it starts.
+        Initial weights. The model itself is not changed.
     """
 
     mean: Tensor
@@ -28,7 +28,7 @@ class BallNetwork(nn.Module):
     def __init__(self, model: BallModel) -> None:
         super().__init__()
         self._model = model
-        with torch.random.fork_rng(devices=[]):  # what is drawn here is replaced
+        with torch.random.fork_rng(devices=[]):  # these weights are replaced
             layers = [nn.Linear(into, out) for into, out in pairwise(model.dims)]
         self.linears = nn.ModuleList(layers)
         self.b_hat = nn.Parameter(torch.empty(()))
@@ -37,7 +37,7 @@ class BallNetwork(nn.Module):
         self.load_state_dict({n: torch.from_numpy(t) for n, t in model.tensors().items()})
 
     def draw(self) -> None:
-        """Draw weights from PyTorch's random numbers; a residual network starts as the identity."""
+        """Draw initial weights by PyTorch. A residual network starts as the identity."""
         layers = [one for one in self.linears if isinstance(one, nn.Linear)]
         for layer in layers:
             layer.reset_parameters()
@@ -51,13 +51,13 @@ class BallNetwork(nn.Module):
         return F.softplus(self.b_hat)
 
     def to_model(self) -> BallModel:
-        """Return a model with the weights of now."""
+        """Return a model with the current weights."""
         model = deepcopy(self._model)
         model.set_tensors({n: t.detach().cpu().numpy() for n, t in self.state_dict().items()})
         return model
 
     def forward(self, features: Tensor) -> Tensor:
-        """Map the features of one set of faces or tracks to embeddings, with gradient."""
+        """Return the embeddings of the faces or tracks of one video, with gradient."""
         model = self._model
         start = x = (features - self.mean) / self.scale
         for linear in self.linears[:-1]:
@@ -73,7 +73,10 @@ class BallNetwork(nn.Module):
 def average_with_gradient(
     points: Tensor, reach: float, rounds: int, nearest: float = 0.0
 ) -> Tensor:
-    """Average as :func:`castlist.learn.neighbours.average_neighbours` does, without evidence."""
+    """Average neighbours with gradient, without evidence from pairs.
+
+    See :func:`castlist.learn.neighbours.average_neighbours`.
+    """
     count = neighbour_count(len(points), nearest)
     for _ in range(rounds):
         similarity = points @ points.T

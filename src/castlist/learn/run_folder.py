@@ -1,4 +1,4 @@
-"""The folder of one training run: what it made, and what it needs to go on after being killed."""
+"""The folder of a training run: the model, the log, and the state to resume from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATE = "state.safetensors"
 
 @dataclass(frozen=True)
 class Saved:
-    """A run as it was after its last whole epoch; ``state`` is of the model and of the loss."""
+    """A run after its last complete epoch. ``state`` has the tensors of network and loss."""
 
     history: list[dict[str, Any]]
     state: Tensors
@@ -29,14 +29,14 @@ class Saved:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. The state file alone says how far the run is; the log is made from it."""
+    """The folder of a run. The state file is authoritative; the log is written from it."""
 
     folder: Path
     fingerprint: dict[str, Any]
 
     @classmethod
     def open(cls, folder: Path, fingerprint: dict[str, Any], restart: bool = False) -> Run:
-        """Open a run's folder, new or begun; ``restart`` forgets what was begun."""
+        """Open the folder of a new or earlier run. ``restart`` deletes the earlier one."""
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file; a run needs a folder")
         if restart:
@@ -45,7 +45,7 @@ class Run:
         return cls(folder, fingerprint)
 
     def load(self) -> Saved | None:
-        """Return the last whole epoch of this run, if there is one."""
+        """Return the last complete epoch of this run, or None."""
         path = self.folder / _STATE
         if not path.exists():
             return None
@@ -58,18 +58,18 @@ class Run:
             changed = [name for name in ours if ours[name] != before.get(name)]
             raise InputError(
                 f"{self.folder} holds a run with other {', '.join(changed) or 'data'}; "
-                "give another folder, or restart it"
+                "choose another folder, or restart the run"
             )
         parts: dict[str, Tensors] = {"state": {}, "momentum": {}, "best": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
             if part not in parts:
-                raise InputError(f"{path}: damaged; give another folder, or restart it")
+                raise InputError(f"{path}: damaged; choose another folder, or restart the run")
             parts[part][rest] = tensor
         if not isinstance(history, list) or not all(
             isinstance(one, dict) and {"collapsed", "nmi"} <= one.keys() for one in history
         ):
-            raise InputError(f"{path}: damaged; give another folder, or restart it")
+            raise InputError(f"{path}: damaged; choose another folder, or restart the run")
         return Saved(history=history, **parts)
 
     def save(
@@ -79,7 +79,7 @@ class Run:
         momentum: Tensors,
         best: Tensors,
     ) -> None:
-        """Keep an epoch: whatever happens next, the run goes on from here."""
+        """Save the run after an epoch, so that it can be resumed from here."""
         parts = {"state": state, "momentum": momentum, "best": best}
         write_tensors(
             self.folder / _STATE,
@@ -89,8 +89,8 @@ class Run:
         self._write_log(history)
 
     def finish(self, history: list[dict[str, Any]], model: BallModel) -> None:
-        """Write the model that the run was for."""
-        self._write_log(history)  # killed after the state of its last epoch, it lacks that one
+        """Write the final log and the model."""
+        self._write_log(history)  # a run killed right after save() may lack its last line
         save_model(model, self.folder / MODEL)
 
     def _write_log(self, history: list[dict[str, Any]]) -> None:

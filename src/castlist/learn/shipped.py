@@ -1,4 +1,4 @@
-"""The model that comes with castlist, trained by us (docs/research/models.md)."""
+"""The models that come with castlist (docs/research/models.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHIPPED = {
 
 
 def shipped_print() -> str:
-    """Return a fingerprint of the models that come with castlist, for who depends on them."""
+    """Return a fingerprint of all shipped models, to detect results of other ones."""
     digest = hashlib.sha256()
     for name in sorted(SHIPPED.values()):
         digest.update((files("castlist") / "models" / name).read_bytes())
@@ -27,11 +27,11 @@ def shipped_print() -> str:
 
 
 def shipped_model(describer: str = "SFace-TV") -> BallModel:
-    """Return the model that comes with castlist for a describer's features."""
+    """Return the shipped model for the features of a describer."""
     if describer not in SHIPPED:
         raise InputError(
-            f"castlist comes with no model for features of {describer}; describe labelled faces "
-            "with it (castlist describe), train one (castlist train), and give it (--model)"
+            f"castlist comes with no model for features of {describer}; train one on labelled "
+            "faces described by it, and pass that model"
         )
     with as_file(files("castlist") / "models" / SHIPPED[describer]) as path:
         return load_model(path)

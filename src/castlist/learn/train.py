@@ -1,4 +1,4 @@
-"""Training a BallModel (paper, sec. 4)."""
+"""Train a BallModel on labelled tracks (paper, sec. 4)."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from castlist.learn.batches import split_identities
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import Tensors
 from castlist.learn.run_folder import Run
-from castlist.learn.threshold import choose_threshold
-from castlist.learn.train_settings import TrainSettings
-from castlist.learn.validation import better_apart
+from castlist.learn.train_settings import DEFAULT_RECIPE, TrainSettings, resolve_recipe
+from castlist.learn.validation import better_apart, choose_threshold
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
 
 if TYPE_CHECKING:
     from castlist.learn.trainer import Trainer
 
-#: Training tracks that a threshold is chosen on, to show why it is chosen on validation.
-_TRAINING_TRACKS = 3000
+#: Number of training tracks for ``train_threshold``, which shows why τ is chosen on validation
+#: tracks (supplement C).
+_THRESHOLD_TRACKS = 3000
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """The model of the best validation epoch, and one record an epoch."""
+    """The model of the best validation epoch, and the log: one record per epoch."""
 
     model: BallModel
     history: list[dict[str, Any]] = field(repr=False)
@@ -41,7 +41,7 @@ class TrainResult:
 
 def train(
     tracks: TrackSet,
-    settings: TrainSettings | None = None,
+    recipe: str | TrainSettings = DEFAULT_RECIPE,
     *,
     validation: TrackSet | None = None,
     exclude: Collection[str] = (),
@@ -49,37 +49,39 @@ def train(
     restart: bool = False,
     progress: Progress = silent,
 ) -> TrainResult:
-    """Train a BallModel on labelled tracks and keep its best epoch.
+    """Train a model on labelled tracks and return its best epoch.
 
-    After each epoch the validation tracks are clustered at 4b; the epoch of the highest NMI is
-    kept. A loss other than ``ball`` has no radius to stop at: the tracks are clustered to their
-    true number, and in the end the τ that does this is the model's (sec. 3.4). The same settings,
-    data and machine give the same model.
+    After each epoch the validation tracks are clustered at 4b. The epoch of the highest NMI is
+    kept. Losses other than ``ball`` have no radius: the tracks are clustered to their true number,
+    and the τ that gives this number becomes the model's (sec. 3.4). The same settings and data on
+    the same machine give the same model.
 
     Parameters
     ----------
     tracks : TrackSet
         Labelled tracks with features.
-    settings : TrainSettings, optional
-        The paper's by default.
+    recipe : str or TrainSettings
+        Name of a recipe in ``castlist.RECIPES``, or settings. ``"neighbours"`` is ours and the
+        default, as on the command line; ``"paper"`` is the paper's. To change some settings of a
+        recipe, pass ``dataclasses.replace(castlist.RECIPES["neighbours"], epochs=3)``.
     validation : TrackSet, optional
-        Tracks to validate on. Several videos are clustered apart, and NMI is the mean over them.
-        Without it, ``settings.validation`` of the identities is reserved, and they are clustered
-        together, as the paper does.
+        Tracks to validate on. Several videos are clustered separately, and NMI is the mean over
+        them. If not given, a share of the identities is reserved (``TrainSettings.validation``)
+        and their tracks are clustered together, as in the paper.
     exclude : collection of str
         Identities to leave out, such as those of a test set.
     run : path, optional
-        A folder for ``model.safetensors``, ``log.jsonl`` and the state after the last epoch. A
-        run that was cut off goes on from there.
+        A folder for ``model.safetensors``, ``log.jsonl`` and the state after the last epoch. An
+        interrupted run resumes from that state.
     restart : bool
-        Forget what the folder holds.
+        Delete an earlier run in the folder and start again.
     progress : callable
-        Told after every epoch.
+        Called with the stage, the number of epochs done and the total.
     """
     require("torch", "training")
     from castlist.learn.trainer import Trainer
 
-    settings = settings or TrainSettings()
+    settings = resolve_recipe(recipe)
     if run is not None:
         check_for_run(Path(run), "a training run")
     apart = False
@@ -104,7 +106,7 @@ def train(
 def _learn(
     trainer: Trainer, tracks: TrackSet, folder: Run | None, progress: Progress
 ) -> TrainResult:
-    """Train, from where the run was cut off."""
+    """Train all epochs that an earlier run has not done, and return the best one."""
     settings = trainer.settings
     history: list[dict[str, Any]] = []
     best: Tensors = {}
@@ -122,7 +124,7 @@ def _learn(
             warnings.warn(
                 f"epoch {record['epoch']}: embeddings are collapsing to one point (squared "
                 f"distance to other people's centroids {record['nearest_other']:.4f}, "
-                f"b = {record['b']:.4f}); try a smaller rate, a later freeze_b, or another recipe",
+                f"b = {record['b']:.4f}); try a smaller rate, a larger freeze_b, or another recipe",
                 CollapseWarning,
                 stacklevel=3,
             )
@@ -139,23 +141,23 @@ def _learn(
 
 
 def _best(history: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the record of the highest NMI, the first of equals; None before any validation."""
+    """Return the first record of the highest NMI; None before the first validation."""
     validated = [record for record in history if record["nmi"] is not None]
     return max(validated, key=lambda record: record["nmi"], default=None)
 
 
 def _choose_operating(model: BallModel, trainer: Trainer, tracks: TrackSet) -> None:
-    """Give the model the τ that does best on validation, and note how well it does."""
+    """Choose the model's τ on the validation tracks, and record its scores."""
     ball = trainer.settings.loss == "ball"
-    linked = trainer.truth.link(trainer.embed_validation(model))
-    model.operating = linked.threshold_of_nmi() if ball else linked.threshold_of_count()
-    scores = linked.scores(model.operating)
+    clustered = trainer.truth.cluster(trainer.embed_validation(model))
+    model.operating = clustered.threshold_of_nmi() if ball else clustered.threshold_of_count()
+    scores = clustered.scores(model.operating)
     model.validation |= {
         "operating": model.operating, "operating_clusters": scores["n_clusters"],
         "operating_nmi": scores["nmi"], "operating_wcp": scores["wcp"],
     }  # fmt: skip
     if not ball:
-        some = tracks[:_TRAINING_TRACKS]
+        some = tracks[:_THRESHOLD_TRACKS]
         apart = len(trainer.truth.rows) > 1 and better_apart(some)
         model.validation["train_threshold"] = (
             choose_threshold(model, some, by="count", apart=apart)
@@ -169,5 +171,5 @@ def _require_disjoint(tracks: TrackSet, validation: TrackSet) -> None:
     if len(common):
         raise InputError(
             f"{len(common)} identities are in both training and validation, such as "
-            f"{str(common[0])!r}; exclude them from one"
+            f"{str(common[0])!r}; remove them from one of the two"
         )

@@ -107,7 +107,7 @@ def _papers_changes() -> dict[str, dict[Any, Mapping[str, Any]]]:
         "embedding": _by(paper["embedding"], "dim"),
         "batch": _by(paper["batch"], "size"),
         "on_sphere": {True: usual, False: paper["l2"]},
-        "half": {False: usual, True: {"n_clusters": paper["half"]["n_clusters"]}},
+        "average_half": {False: usual, True: {"n_clusters": paper["half"]["n_clusters"]}},
     }
 
 

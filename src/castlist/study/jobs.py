@@ -24,10 +24,9 @@ from castlist.learn.finetune import FinetuneSettings, finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.run_folder import MODEL
-from castlist.learn.threshold import choose_threshold
 from castlist.learn.train import train
 from castlist.learn.train_settings import TrainSettings
-from castlist.learn.validation import better_apart
+from castlist.learn.validation import better_apart, choose_threshold
 from castlist.score.curves import curve
 from castlist.score.metrics import evaluate
 from castlist.study.methods import Method

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from castlist.learn.recipes import RECIPES
-from castlist.learn.train_settings import LOSS_NAMES, TrainSettings
+from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from castlist.errors import InputError, first_line
 from castlist.io.untrusted import read_small
-from castlist.learn.checkpoints import is_whole
+from castlist.learn.model_file import is_stored_whole
 
 #: Length of a feature, by describer.
 DIMS = {"SE-ResNet50-256": 256, "ResNet50": 2048}
@@ -184,7 +184,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from error
     if isinstance(found, Mapping) and isinstance(found.get("state_dict"), Mapping):
         found = found["state_dict"]
-    if not isinstance(found, Mapping) or not all(map(is_whole, found.values())):
+    if not isinstance(found, Mapping) or not all(map(is_stored_whole, found.values())):
         raise InputError(f"{path}: not a state dict; it must map names to tensors")
     named = {str(n).removeprefix("module."): t for n, t in found.items()}
     return {

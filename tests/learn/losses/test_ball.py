@@ -93,17 +93,17 @@ def test_nearly_opposite_samples_do_not_explode():
 
 
 @pytest.mark.parametrize("normalise", [True, False])
-def test_company_averages_over_those_that_are_not_alone(normalise):
+def test_skip_singletons_averages_over_identities_with_two_samples(normalise):
     f, y, radius = case(3, 24, 20, 5, normalise, 0.01)
     alone = torch.tensor([int((y == label).sum()) == 1 for label in y])
     assert 0 < int(alone.sum()) < len(y)
     plain = BallLoss(4.0, 0.05, normalise)(f, y, radius)
-    company = BallLoss(4.0, 0.05, normalise, company=True)(f, y, radius)
+    skipped = BallLoss(4.0, 0.05, normalise, skip_singletons=True)(f, y, radius)
     expected = plain.parts["similar"] * len(y) / int((~alone).sum())
-    torch.testing.assert_close(company.parts["similar"], expected)
-    torch.testing.assert_close(company.parts["dissimilar"], plain.parts["dissimilar"])
-    torch.testing.assert_close(company.total, 4 * expected + plain.parts["dissimilar"])
-    everybody = BallLoss(normalise=normalise, company=True)(f, torch.arange(24), radius)
+    torch.testing.assert_close(skipped.parts["similar"], expected)
+    torch.testing.assert_close(skipped.parts["dissimilar"], plain.parts["dissimilar"])
+    torch.testing.assert_close(skipped.total, 4 * expected + plain.parts["dissimilar"])
+    everybody = BallLoss(normalise=normalise, skip_singletons=True)(f, torch.arange(24), radius)
     assert everybody.parts["similar"] == 0
 
 

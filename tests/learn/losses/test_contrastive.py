@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from castlist.learn.losses.base import draw_pairs
 from castlist.learn.losses.contrastive import ContrastiveLoss
-from castlist.learn.losses.pairs import draw_pairs
 
 NO_B = torch.tensor(0.0)
 
@@ -40,4 +40,4 @@ def test_two_people_in_one_place_have_a_finite_gradient():
     terms.total.backward()
     assert torch.isfinite(f.grad).all()
     assert loss.margin_hat.grad > 0
-    assert loss.values() == [loss.margin_hat]
+    assert loss.scalars() == [loss.margin_hat]

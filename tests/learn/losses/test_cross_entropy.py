@@ -23,4 +23,4 @@ def test_it_classifies_among_all_the_training_people():
 def test_its_weights_are_trained_at_the_full_rate():
     loss = CrossEntropyLoss(7, 4)
     assert [p.shape for p in loss.weights()] == [(7, 4), (7,)]
-    assert loss.values() == []
+    assert loss.scalars() == []

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from castlist.learn.losses.base import draw_pairs
 from castlist.learn.losses.ldml import LDMLLoss
-from castlist.learn.losses.pairs import draw_pairs
 
 NO_B = torch.tensor(0.0)
 
@@ -46,5 +46,5 @@ def test_far_pairs_do_not_overflow():
 
 def test_beta_is_trained_as_b_is():
     loss = LDMLLoss()
-    assert loss.values() == [loss.beta]
+    assert loss.scalars() == [loss.beta]
     assert loss.weights() == []

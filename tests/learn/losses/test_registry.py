@@ -26,9 +26,14 @@ def test_settings_know_the_losses_there_are():
 
 
 def test_settings_reach_the_loss():
-    ball = make("ball", alpha=2.0, epsilon=0.5, company=True)
+    ball = make("ball", alpha=2.0, epsilon=0.5, skip_singletons=True)
     assert isinstance(ball, BallLoss)
-    assert (ball.alpha, ball.epsilon, ball.normalise, ball.company) == (2.0, 0.5, True, True)
+    assert (ball.alpha, ball.epsilon, ball.normalise, ball.skip_singletons) == (
+        2.0,
+        0.5,
+        True,
+        True,
+    )
     assert not make("ball", normalise=False).normalise
     assert not make("prototypical").normalise
     assert make("prototypical", normalise=True).normalise

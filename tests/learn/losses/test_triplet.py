@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from castlist import InputError
-from castlist.learn.losses.pairs import positive_pairs
+from castlist.learn.losses.base import positive_pairs
 from castlist.learn.losses.triplet import TripletLoss, semi_hard
 
 NO_B = torch.tensor(0.0)

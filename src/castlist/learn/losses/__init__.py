@@ -1,4 +1,4 @@
-"""Losses, one a file."""
+"""The losses, one per file. ``registry`` lists them, ``base`` holds what they share."""
 
 from castlist.extras import require
 

@@ -6,28 +6,27 @@ import torch
 from torch import Tensor
 
 from castlist.errors import InputError
-from castlist.learn.losses.base import Loss, Terms
-from castlist.learn.losses.centres import centroids, squared_distance
+from castlist.learn.losses.base import Loss, Terms, centroid_distances, centroids
 from castlist.learn.train_settings import TrainSettings
 
 
 class BallLoss(Loss):
-    """α L_sim + L_dis: every identity inside a ball of squared radius b, others beyond 9b + ε.
+    """α L_sim + L_dis: each identity in a ball of squared radius b, others beyond γ = 9b + ε.
 
-    Its parts are ``similar`` (L_sim), ``dissimilar`` (L_dis) and ``nearest_other``, the mean
-    squared distance to the nearest centroid of somebody else.
+    The parts are ``similar`` (L_sim), ``dissimilar`` (L_dis) and ``nearest_other``, the mean
+    squared distance of a sample to the nearest centroid of another identity.
 
     Parameters
     ----------
     alpha : float
         Weight of L_sim.
     epsilon : float
-        Margin between 9b and γ.
+        Margin ε in γ.
     normalise : bool
-        Whether embeddings, and so centroids, are on the unit sphere.
-    company : bool
-        Average L_sim over the samples whose identity has another in the batch. A sample alone is
-        its own centroid, and in a long tail such samples thin L_sim out.
+        Whether embeddings, and so centroids, have unit length.
+    skip_singletons : bool
+        Average L_sim only over samples whose identity has another sample in the batch. A single
+        sample is its own centroid; many of them, as in a long tail, make L_sim small.
     """
 
     def __init__(
@@ -35,7 +34,7 @@ class BallLoss(Loss):
         alpha: float = TrainSettings.alpha,
         epsilon: float = TrainSettings.epsilon,
         normalise: bool = True,
-        company: bool = TrainSettings.company,
+        skip_singletons: bool = TrainSettings.skip_singletons,
     ) -> None:
         super().__init__()
         if alpha < 0 or epsilon < 0:
@@ -43,28 +42,28 @@ class BallLoss(Loss):
         self.alpha = alpha
         self.epsilon = epsilon
         self.normalise = normalise
-        self.company = company
+        self.skip_singletons = skip_singletons
 
     def forward(self, embeddings: Tensor, labels: Tensor, b: Tensor) -> Terms:
-        """Compute the loss of one batch; labels are any integers."""
+        """Return the loss of one batch. Labels may be any integers."""
         identities, own = torch.unique(labels, return_inverse=True)
         centres = centroids(embeddings, own, len(identities), self.normalise)
-        # Which centroid is nearest needs all N × K distances, but no gradient: that flows only
-        # through the two distances per sample that the loss is made of.
+        # Finding the nearest centroid takes all N × K distances, but no gradient. The gradient
+        # flows through two distances per sample.
         with torch.no_grad():
             scores = torch.addmm(centres.square().sum(1), embeddings, centres.T, alpha=-2)
             scores.scatter_(1, own[:, None], torch.inf)
             other = scores.argmin(1)
-        outside = (squared_distance(embeddings, centres, own) - b).clamp_min(0)
-        if self.company:
-            among = torch.bincount(own)[own] > 1
-            similar = (outside * among).sum() / among.sum().clamp_min(1)
+        outside = (centroid_distances(embeddings, centres, own) - b).clamp_min(0)
+        if self.skip_singletons:
+            counted = torch.bincount(own)[own] > 1
+            similar = (outside * counted).sum() / counted.sum().clamp_min(1)
         else:
             similar = outside.mean()
-        if len(centres) < 2:  # nobody to be kept apart from
+        if len(centres) < 2:  # no other identity
             dissimilar = nearest = 0 * similar.detach()
         else:
-            distance = squared_distance(embeddings, centres, other)
+            distance = centroid_distances(embeddings, centres, other)
             dissimilar = (9 * b + self.epsilon - distance).clamp_min(0).mean()
             nearest = distance.detach().mean()
         return Terms(

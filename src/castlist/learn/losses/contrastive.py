@@ -1,4 +1,4 @@
-"""The contrastive loss, its margin trained (paper, sec. 3.4)."""
+"""The contrastive loss with a trained margin (paper, sec. 3.4)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from castlist.learn.losses.base import Loss, Terms
-from castlist.learn.losses.pairs import draw_pairs, mean_or_zero, pair_distances
+from castlist.learn.losses.base import Loss, Terms, draw_pairs, mean_or_zero, pair_distances
 
 
 class ContrastiveLoss(Loss):
@@ -16,10 +15,10 @@ class ContrastiveLoss(Loss):
     Parameters
     ----------
     margin_hat : float
-        Where m̂ starts; m = softplus(m̂), as b of b̂, and m̂ is trained.
+        Initial value of m̂. The margin is m = softplus(m̂), and m̂ is trained.
     """
 
-    def __init__(self, margin_hat: float = 1.0) -> None:  # not in the text; the released loss
+    def __init__(self, margin_hat: float = 1.0) -> None:  # not in the text: the released loss
         super().__init__()
         self.margin_hat = nn.Parameter(torch.tensor(float(margin_hat)))
 
@@ -29,10 +28,10 @@ class ContrastiveLoss(Loss):
         return F.softplus(self.margin_hat)
 
     def forward(self, embeddings: Tensor, labels: Tensor, b: Tensor) -> Terms:
-        """Compute the loss of one batch; b is not used."""
+        """Return the loss of one batch; b is not used."""
         pairs = draw_pairs(labels, self.generator)
         same = pair_distances(embeddings, pairs.same) / 2
-        # Below the clamp no gradient flows; a root's would not be finite there.
+        # The gradient of a root at 0 is not finite; below the clamp there is none.
         distance = pair_distances(embeddings, pairs.different).clamp_min(1e-12).sqrt()
         different = (self.margin - distance).clamp_min(0).square() / 2
         total = mean_or_zero(torch.cat([same, different]))

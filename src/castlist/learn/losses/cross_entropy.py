@@ -1,4 +1,4 @@
-"""Classifying among the training people (paper, sec. 5.2, CE)."""
+"""Cross-entropy: classify among the training identities (paper, sec. 5.3, CE)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from castlist.learn.losses.base import Loss, Terms
 
 
 class CrossEntropyLoss(Loss):
-    """Cross-entropy of a linear classifier on top of the embeddings, thrown away after training.
+    """Cross-entropy of a linear classifier on top of the embeddings.
+
+    The classifier is part of the loss, not of the model: it is discarded after training.
 
     Parameters
     ----------
     n_identities : int
-        People to tell apart; labels are 0 to ``n_identities`` − 1.
+        Number of training identities; labels are 0 to ``n_identities`` − 1.
     dim : int
         Length of an embedding.
     """
@@ -24,5 +26,5 @@ class CrossEntropyLoss(Loss):
         self.classifier = nn.Linear(dim, n_identities)
 
     def forward(self, embeddings: Tensor, labels: Tensor, b: Tensor) -> Terms:
-        """Compute the loss of one batch; b is not used."""
+        """Return the loss of one batch; b is not used."""
         return Terms(F.cross_entropy(self.classifier(embeddings), labels), {})

@@ -1,4 +1,4 @@
-"""The losses by name."""
+"""The losses by name. To add one: write its class, then list it here and in ``LOSS_NAMES``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from castlist.learn.losses.prototypical import PrototypicalLoss
 from castlist.learn.losses.triplet import TripletLoss
 from castlist.learn.train_settings import TrainSettings
 
-#: How each loss is made from the settings, the number of training people and an embedding's length.
+#: By name: a function of the settings, the number of training identities and the length of an
+#: embedding that returns the loss.
 LOSSES: dict[str, Callable[[TrainSettings, int, int], Loss]] = {
-    "ball": lambda s, _, __: BallLoss(s.alpha, s.epsilon, s.on_sphere, s.company),
-    "cross-entropy": lambda _, people, dim: CrossEntropyLoss(people, dim),
+    "ball": lambda s, _, __: BallLoss(s.alpha, s.epsilon, s.on_sphere, s.skip_singletons),
+    "cross-entropy": lambda _, n_identities, dim: CrossEntropyLoss(n_identities, dim),
     "ldml": lambda *_: LDMLLoss(),
     "contrastive": lambda *_: ContrastiveLoss(),
     "triplet": lambda *_: TripletLoss(),
@@ -26,5 +27,5 @@ LOSSES: dict[str, Callable[[TrainSettings, int, int], Loss]] = {
 
 
 def make_loss(settings: TrainSettings, n_identities: int, dim: int) -> Loss:
-    """Make the loss that the settings name, for so many people and such embeddings."""
+    """Return the loss that the settings name."""
     return LOSSES[settings.loss](settings, n_identities, dim)

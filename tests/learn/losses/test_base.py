@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 
-from castlist.learn.losses.pairs import (
-    PAIRS_A_SAMPLE,
+from castlist.learn.losses.base import (
+    PAIRS_PER_SAMPLE,
+    centroid_distances,
+    centroids,
     draw_pairs,
     mean_or_zero,
     negative_pairs,
@@ -65,9 +68,9 @@ def test_pairs_of_a_batch_are_right_and_the_same_for_the_same_seed(n):
     assert (labels[same[0]] == labels[same[1]]).all()
     assert (same[0] != same[1]).all()
     assert (labels[different[0]] != labels[different[1]]).all()
-    assert same.shape[1] <= PAIRS_A_SAMPLE * n
+    assert same.shape[1] <= PAIRS_PER_SAMPLE * n
     if n == 400:  # of 40 people: more pairs than the cap
-        assert same.shape[1] == PAIRS_A_SAMPLE * n == len(as_set(same))
+        assert same.shape[1] == PAIRS_PER_SAMPLE * n == len(as_set(same))
     if n > 2:
         assert different.shape == same.shape
     again, other = draw_pairs(labels, seeded(1)), draw_pairs(labels, seeded(2))
@@ -90,3 +93,16 @@ def test_distances_and_means():
     assert pair_distances(f, torch.tensor([[0, 1], [1, 2]])).tolist() == [25, 20]
     assert mean_or_zero(torch.tensor([1.0, 2.0])) == 1.5
     assert mean_or_zero(torch.empty(0)) == 0
+
+
+def test_centroids_on_the_sphere_and_in_space():
+    f = torch.tensor([[3.0, 0.0], [0.0, 4.0], [2.0, 2.0]])
+    own = torch.tensor([0, 0, 1])
+    np.testing.assert_allclose(centroids(f, own, 2, True)[0], [0.6, 0.8])
+    np.testing.assert_allclose(centroids(f, own, 2, False)[0], [1.5, 2.0])
+
+
+def test_distance_to_a_chosen_centroid():
+    f = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
+    centres = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
+    np.testing.assert_allclose(centroid_distances(f, centres, torch.tensor([0, 1])), [9, 9])

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from castlist.video.detect import Faces
+from castlist.video.face_selection import Gallery
 from castlist.video.follow import LONGEST_GAP, Follower, _clear, ious, surroundings
-from castlist.video.gallery import Gallery
 
 SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
 ANN, BOB = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)

@@ -19,14 +19,14 @@ from castlist.io.pictures import PICTURES, Cover, write_covers
 from castlist.io.untrusted import load_arrays, parse_json
 from castlist.tracks import TrackSet
 from castlist.video.pictures import write_pictures
-from castlist.video.sampling import Place
+from castlist.video.sampling import ResumePoint
 from castlist.video.setups import number_setups
-from castlist.video.shot_tracking import DescribedTrack, WatchedShot
+from castlist.video.shot_tracking import DescribedTrack, TrackedShot
 from castlist.video.shots import SIGNATURE_LENGTH
 
 _MOST = 2**40  # frames, seconds or anything
 _COVER = 6 + PICTURES  # numbers of a track's best picture, and the times of all
-_TOTALS = ("tracks", "shots", "looks", "damaged", "end")
+_TOTALS = ("tracks", "shots", "n_frames", "damaged", "end")
 #: Of each face: what kind of number it is, and what one face has of it.
 _COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
     "track": ("i", ()), "shot": ("i", ()), "end": ("f", ()), "number": ("i", ()),
@@ -35,26 +35,26 @@ _COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 @dataclass
-class Parts:
+class Checkpoint:
     """The shots watched, a file each few seconds of work, and the faces to look at.
 
     Attributes
     ----------
     folder : Path
         Where the parts are, and in ``faces`` the pictures.
-    place : Place or None
+    resume_point : ResumePoint or None
         Where the next shot begins; None if there is none.
-    tracks, shots, looks, damaged : int
+    tracks, shots, n_frames, damaged : int
         Tracks found, shots watched, pictures looked at and packets damaged, so far.
     end : float
         Seconds watched: when the last of the shots ends.
     """
 
     folder: Path
-    place: Place | None = field(default_factory=Place)
+    resume_point: ResumePoint | None = field(default_factory=ResumePoint)
     tracks: int = 0
     shots: int = 0
-    looks: int = 0
+    n_frames: int = 0
     damaged: int = 0
     end: float = 0.0
     _count: int = 0  # parts written; what is in them is read when all are put together
@@ -65,25 +65,27 @@ class Parts:
         return self.folder / "faces"
 
     @classmethod
-    def resume(cls, folder: Path) -> Parts:
+    def resume(cls, folder: Path) -> Checkpoint:
         """Take up what is there; a part that cannot be read ends it, and the rest is done again."""
         found = cls(folder)
         while True:
             try:
                 place, totals = _about(found._read(found._count))
             except (ValueError, KeyError, TypeError):
-                if found.place is not None and not found.faces.is_dir():  # published, or lost
+                if (
+                    found.resume_point is not None and not found.faces.is_dir()
+                ):  # published, or lost
                     found = cls(folder)
                 for later in folder.glob("*.npz"):
                     if later.stem >= found._path(found._count).stem:
                         later.unlink()
                 return found
-            found.place = place
+            found.resume_point = place
             for name, value in totals.items():
                 setattr(found, name, value)
             found._count += 1
 
-    def add(self, shots: Sequence[WatchedShot], damaged: int = 0) -> None:
+    def add(self, shots: Sequence[TrackedShot], damaged: int = 0) -> None:
         """Write some shots, and how many packets were damaged in them."""
         tracks = [track for shot in shots for track in shot.tracks]
         names = range(self.tracks, self.tracks + len(tracks))
@@ -92,11 +94,11 @@ class Parts:
             write_pictures(self.faces, track_id(name), track.pictures)
         self.tracks += len(tracks)
         self.shots += len(shots)
-        self.looks += sum(shot.looks for shot in shots)
+        self.n_frames += sum(shot.n_frames for shot in shots)
         self.damaged += damaged
-        self.place, self.end = shots[-1].next, shots[-1].end
+        self.resume_point, self.end = shots[-1].next, shots[-1].end
         about = {name: getattr(self, name) for name in _TOTALS}
-        about["place"] = None if self.place is None else asdict(self.place)
+        about["resume_point"] = None if self.resume_point is None else asdict(self.resume_point)
         arrays: dict[str, Any] = {
             "about": np.array(json.dumps(about)),
             **_as_arrays(names, tracks),
@@ -192,11 +194,11 @@ def _covers(part: dict[str, NDArray[Any]]) -> dict[str, Cover]:
     }
 
 
-def _about(part: dict[str, NDArray[Any]]) -> tuple[Place | None, dict[str, Any]]:
+def _about(part: dict[str, NDArray[Any]]) -> tuple[ResumePoint | None, dict[str, Any]]:
     """Return where the next shot begins, and the totals."""
     about = parse_json(str(part["about"]))
     totals = {name: about[name] for name in _TOTALS}
-    place = None if about["place"] is None else Place(**about["place"])
+    place = None if about["resume_point"] is None else ResumePoint(**about["resume_point"])
     numbers = [*totals.values(), *([] if place is None else astuple(place))]
     if not all(isinstance(n, int | float) and 0 <= n < _MOST for n in numbers):
         raise ValueError("counts that cannot be")

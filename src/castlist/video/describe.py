@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import CastlistError, InputError
+from castlist.extras import require
 from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
@@ -131,6 +132,7 @@ def open_describer(
         return OnnxFace(fetch(choice, progress), choice, device)
     kind, path = choice.partition(":")[0], describer_file(choice)
     if kind in _VGGFACE2 and path is not None:
+        require("torch", f"the describer {kind}")
         from castlist.video.vggface2 import VggFace2Describer
 
         return VggFace2Describer(path, kind, device)
@@ -152,6 +154,16 @@ def describer_file(choice: str) -> Path | None:
     if kind in _VGGFACE2 and path:
         return Path(path)
     return Path(choice) if Path(choice).suffix == ".onnx" else None
+
+
+def with_absolute_path(choice: str) -> str:
+    """Return a choice of :func:`open_describer` with its file, if any, as an absolute path."""
+    path = describer_file(choice)
+    if path is None:
+        return choice
+    kind = choice.partition(":")[0]
+    prefix = f"{kind}:" if kind in _VGGFACE2 else ""
+    return f"{prefix}{path.absolute()}"
 
 
 def _unit(features: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from castlist.video.frames import Image, shrunk
 from castlist.video.inference import Input, open_network
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import DEFAULTS, fetch
 
 #: Every picture is looked at in this width: most faces are large enough, and it is fast.
@@ -44,7 +44,7 @@ def wide_width(width: int) -> int:
     return round(min(width, max(LOOK_WIDTH, min(WIDE_SHARE * width, WIDEST))))
 
 
-def smallest_face(size: tuple[int, int], settings: WatchSettings) -> int:
+def smallest_face(size: tuple[int, int], settings: TrackingSettings) -> int:
     """Return the width of the smallest face that can be seen in a video, in its pixels."""
     longest = max(size)
     looked = min(longest, settings.look_width or wide_width(longest))

@@ -14,9 +14,9 @@ from castlist.video.describe import Describer
 from castlist.video.detect import WEAK, Detector, Faces
 from castlist.video.follow import Track, ious
 from castlist.video.frames import Image, Video
-from castlist.video.sampling import Look, Place
-from castlist.video.shot_tracking import Shot, WatchedShot, watch
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.sampling import ResumePoint, SampledFrame
+from castlist.video.shot_tracking import Shot, TrackedShot, track_shots
+from castlist.video.tracking_settings import TrackingSettings
 
 #: Where eyes, nose and mouth are in a face's box: on average in the default detector's.
 LANDMARKS = np.array([[0.27, 0.38], [0.73, 0.38], [0.5, 0.58], [0.3, 0.735], [0.7, 0.735]])
@@ -25,7 +25,7 @@ _SIDE = 160  # pixels of it
 _UNSEEN = 0.1  # worth of a face that the detector did not find, beside one that it did
 
 
-class GivenBoxes:
+class ExternalBoxes:
     """The boxes of given tracks, by frame; between two of a track, in a straight line.
 
     Parameters
@@ -67,11 +67,11 @@ class GivenBoxes:
         return found
 
 
-def watch_given(
-    video: Video, boxes: GivenBoxes, detector: Detector, describer: Describer,
-    settings: WatchSettings, start: Place | None = None,
+def track_given_boxes(
+    video: Video, boxes: ExternalBoxes, detector: Detector, describer: Describer,
+    settings: TrackingSettings, start: ResumePoint | None = None,
     at: Callable[[float], None] | None = None,
-) -> Generator[WatchedShot]:  # fmt: skip
+) -> Generator[TrackedShot]:  # fmt: skip
     """Watch a video at the boxes of given tracks, shot after shot.
 
     Every track is looked at when it begins, and as often as in any scan from there on. One that
@@ -81,32 +81,32 @@ def watch_given(
     ----------
     video, boxes, detector, describer, settings
         What, where, with what, and how closely.
-    start : Place, optional
+    start : ResumePoint, optional
         Where to begin: where a shot begins.
     at : callable, optional
         Told the time of every picture looked at.
     """
-    return watch(
+    return track_shots(
         video, detector, describer, settings, start, at,
-        lambda number: _GivenShot(number, detector, describer, settings, boxes),
+        lambda number: _ExternalShot(number, detector, describer, settings, boxes),
         set(boxes.first.tolist()),
     )  # fmt: skip
 
 
-class _GivenShot(Shot):
+class _ExternalShot(Shot):
     """The given faces of one shot."""
 
     def __init__(
-        self, number: int, detector: Detector, describer: Describer, settings: WatchSettings,
-        boxes: GivenBoxes,
+        self, number: int, detector: Detector, describer: Describer, settings: TrackingSettings,
+        boxes: ExternalBoxes,
     ) -> None:  # fmt: skip
         super().__init__(number, detector, describer, settings)
         self._boxes = boxes
         self._live: dict[int, Track] = {}
         self._ended: list[Track] = []
 
-    def look(self, look: Look, faces: Faces | None) -> None:
-        """Look at the given boxes of a picture."""
+    def look(self, look: SampledFrame, faces: Faces | None) -> None:
+        """SampledFrame at the given boxes of a picture."""
         assert look.image is not None
         for row in [row for row in self._live if self._boxes.last[row] < look.number]:
             track = self._live.pop(row)

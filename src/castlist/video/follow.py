@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from castlist.video.detect import Faces
+from castlist.video.face_selection import Gallery
 from castlist.video.frames import Image
-from castlist.video.gallery import Gallery
 
 #: Seconds a face may be gone (turned away, behind somebody) within its track.
 LONGEST_GAP = 1.0
@@ -99,7 +99,7 @@ class Follower:
         self._reference, self._last = reference, last
         self.live: list[Track] = []
         self.ended: list[Track] = []
-        self.looks = 0
+        self.n_frames = 0
         self._before = 0.0  # when the last picture was looked at
 
     def add(
@@ -121,7 +121,7 @@ class Follower:
         new : callable
             Makes the gallery of a new track.
         """
-        self.looks += 1
+        self.n_frames += 1
         for track in self.live:
             # What ended is shrunk, and what is not believed let go: a crowd must not fill memory.
             if time - track.time[-1] > LONGEST_GAP and self._believed(track):
@@ -153,7 +153,7 @@ class Follower:
         return sorted(tracks, key=lambda track: (track.time[0], float(track.box[0][0])))
 
     def _believed(self, track: Track) -> bool:
-        if self.looks < FEWEST_FACES:
+        if self.n_frames < FEWEST_FACES:
             return max(track.score) >= VERY_SURE_SCORE
         evidence = sum(max(0.0, score - DOUBTFUL_SCORE) for score in track.score)
         return len(track) >= FEWEST_FACES and evidence >= EVIDENCE

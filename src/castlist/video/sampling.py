@@ -26,7 +26,7 @@ _CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak 
 
 
 @dataclass(frozen=True)
-class Place:
+class ResumePoint:
     """Where in a video a shot begins with a cut, in time and in counts: enough to go on from."""
 
     time: float = 0.0
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Look:
+class SampledFrame:
     """A picture in which faces are looked for; without one, only when the video ends.
 
     ``cut`` says that a shot begins here with a cut: nothing before it matters any more.
@@ -56,11 +56,13 @@ class Look:
     still: bool = False
 
 
-def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Generator[Look]:
+def sampled(
+    video: Video, rate: float, start: ResumePoint, also: Collection[int]
+) -> Generator[SampledFrame]:
     """Yield the pictures in which faces are looked for: so many per second, and some besides."""
 
-    def work(put: Callable[[Look], None]) -> None:
-        last, next_closely = Look(-1, 0, 0.0, None), 0.0
+    def work(put: Callable[[SampledFrame], None]) -> None:
+        last, next_closely = SampledFrame(-1, 0, 0.0, None), 0.0
 
         def look(shot: int, frame: Frame, cut: bool, picture: Signature) -> None:
             nonlocal last, next_closely
@@ -70,7 +72,9 @@ def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> G
             still = closely == last.closely and before is not None and np.array_equal(image, before)
             if closely:
                 next_closely = frame.time + _CLOSELY_EVERY
-            last = Look(shot, frame.number, frame.time, image, seek, cut, picture, closely, still)
+            last = SampledFrame(
+                shot, frame.number, frame.time, image, seek, cut, picture, closely, still
+            )
             put(last)
 
         sampler = _Sampler(rate, start.shot, also, look)
@@ -79,7 +83,7 @@ def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> G
             number, end = frame.number, frame.time + frame.duration
             sampler.add(frame)
         sampler.finish()
-        put(Look(sampler.shot, number, end, None))
+        put(SampledFrame(sampler.shot, number, end, None))
 
     return _from_thread(work)
 
@@ -138,15 +142,15 @@ class _Sampler:
             self._look(*self._held.popleft())
 
 
-def _from_thread(work: Callable[[Callable[[Look], None]], None]) -> Generator[Look]:
+def _from_thread(work: Callable[[Callable[[SampledFrame], None]], None]) -> Generator[SampledFrame]:
     """Run work in a thread and yield what it puts, a few things ahead."""
-    ready: queue.Queue[Look | BaseException | None] = queue.Queue(_AHEAD)
+    ready: queue.Queue[SampledFrame | BaseException | None] = queue.Queue(_AHEAD)
     stopped = threading.Event()
 
     class _Stop(Exception):
         pass
 
-    def put(item: Look | BaseException | None) -> None:
+    def put(item: SampledFrame | BaseException | None) -> None:
         while not stopped.is_set():
             try:
                 return ready.put(item, timeout=0.2)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from castlist.io.pictures import PICTURES, Cover
 from castlist.parallel import in_threads
 from castlist.video.align import aligned, picture, quality
-from castlist.video.cover import presentable
 from castlist.video.describe import Describer
 from castlist.video.detect import LOOK_WIDTH, WEAK, Detector, Faces, confirmed, wide_width
+from castlist.video.face_selection import Gallery, Portrait, presentable
 from castlist.video.follow import (
     ALIKE,
     FEWEST_FACES,
@@ -27,11 +27,10 @@ from castlist.video.follow import (
     surroundings,
 )
 from castlist.video.frames import Image, Video
-from castlist.video.gallery import Gallery, Portrait
 from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of
-from castlist.video.sampling import Look, Place, sampled
+from castlist.video.sampling import ResumePoint, SampledFrame, sampled
 from castlist.video.shots import Signature
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 
 _THERE = 0.3  # overlap (IoU) of a face that is where one is expected
 _EASY_FACE = 24.0  # pixels of the network: a smaller face is missed now and then
@@ -71,31 +70,31 @@ class DescribedTrack:
 
 
 @dataclass(frozen=True)
-class WatchedShot:
+class TrackedShot:
     """The tracks of a shot, when it ends, and where the next one begins; None after the last.
 
     ``cut`` says whether it ends with a cut, or with the video: only there work is taken up again.
     """
 
     tracks: list[DescribedTrack]
-    next: Place | None
+    next: ResumePoint | None
     end: float
-    looks: int
+    n_frames: int
     cut: bool = True
 
 
-def watch(
-    video: Video, detector: Detector, describer: Describer, settings: WatchSettings,
-    start: Place | None = None, at: Callable[[float], None] | None = None,
+def track_shots(
+    video: Video, detector: Detector, describer: Describer, settings: TrackingSettings,
+    start: ResumePoint | None = None, at: Callable[[float], None] | None = None,
     new_shot: Callable[[int], Shot] | None = None, also: Collection[int] = (),
-) -> Generator[WatchedShot]:  # fmt: skip
+) -> Generator[TrackedShot]:  # fmt: skip
     """Watch a video, shot after shot.
 
     Parameters
     ----------
     video, detector, describer, settings
         What, with what, and how closely.
-    start : Place, optional
+    start : ResumePoint, optional
         Where to begin: where a shot begins.
     at : callable, optional
         Told the time of every picture looked at.
@@ -104,11 +103,11 @@ def watch(
     also : collection of int
         Frames that are looked at besides.
     """
-    start = start or Place()
+    start = start or ResumePoint()
     shot: Shot | None = None
     end = start.time
 
-    def find(look: Look) -> Faces | None:
+    def find(look: SampledFrame) -> Faces | None:
         known = look.image is None or look.still or new_shot is not None
         return None if known else found(look, detector, settings)
 
@@ -123,8 +122,8 @@ def watch(
                 continue
             if shot is None or look.shot != shot.number:
                 if shot is not None:
-                    place = Place(look.time, look.number, look.shot, look.seek)
-                    yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
+                    place = ResumePoint(look.time, look.number, look.shot, look.seek)
+                    yield TrackedShot(shot.finish(end), place, end, shot.n_frames, look.cut)
                 shot = (
                     Shot(look.shot, detector, describer, settings)
                     if new_shot is None
@@ -137,10 +136,10 @@ def watch(
             if at is not None:
                 at(end)
     if shot is not None:
-        yield WatchedShot(shot.finish(end), None, end, shot.looks)
+        yield TrackedShot(shot.finish(end), None, end, shot.n_frames)
 
 
-def found(look: Look, detector: Detector, settings: WatchSettings) -> Faces:
+def found(look: SampledFrame, detector: Detector, settings: TrackingSettings) -> Faces:
     """Find what may be faces in a picture; in a larger one, if it is looked at closely."""
     assert look.image is not None
     if look.closely or settings.look_width:
@@ -156,7 +155,7 @@ class Shot:
     """
 
     def __init__(
-        self, number: int, detector: Detector, describer: Describer, settings: WatchSettings
+        self, number: int, detector: Detector, describer: Describer, settings: TrackingSettings
     ) -> None:
         self.number = number
         self.times: list[float] = []
@@ -168,11 +167,11 @@ class Shot:
         self._viewed: tuple[Image, bytes] | None = None
 
     @property
-    def looks(self) -> int:
+    def n_frames(self) -> int:
         """How many pictures of it were looked at."""
         return len(self.times)
 
-    def look(self, look: Look, faces: Faces | None) -> None:
+    def look(self, look: SampledFrame, faces: Faces | None) -> None:
         """Give the faces that were found in a picture to tracks."""
         assert look.image is not None
         assert faces is not None
@@ -213,7 +212,7 @@ class Shot:
 
     def new_gallery(self) -> Gallery:
         """Begin the gallery of a track."""
-        return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
+        return Gallery(1 / self.settings.sample_rate, self.settings.faces_per_track)
 
     def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
         """Keep a track's last face to be described or shown, if it is among its best."""

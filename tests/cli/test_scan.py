@@ -99,13 +99,13 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder):
     ("words", "message"),
     [
         (["none.mp4"], "none.mp4: no such video file"),
-        (["grey one.mp4", "--describer", "resnet"], "no describer 'resnet'"),
+        (["grey one.mp4", "--describer", "resnet"], "unknown describer 'resnet'"),
         (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
         (
             ["grey one.mp4", "--min-characters", "3", "--max-characters", "2"],
             "min_characters (3) is greater than max_characters (2)",
         ),
-        (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; there are cpu, cuda"),
+        (["grey one.mp4", "--device", "tpu"], "unknown device 'tpu'; choose from cpu, cuda"),
         (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),
         (["grey one.mp4", "--sample-rate", "0"], "Invalid value"),
         (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "would have the same cast folder"),

@@ -124,7 +124,7 @@ def test_an_earlier_scan_is_whole_until_another_is_watched(film, tmp_path, monke
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [(None, "no such file of tracks"), ("1,1,x", "line 1: expected"),
+    [(None, "no such file"), ("1,1,x", "line 1: expected"),
      ("99999,1,1,1,9,9", "of another video"), ("<!DOCTYPE a><a/>", "document type")],
 )  # fmt: skip
 def test_mistakes_are_told_before_anything_is_touched(film, tmp_path, text, says):

@@ -76,7 +76,7 @@ def test_another_cut_under_the_same_name_is_noticed(tmp_path):
     scan(video)
     before = content(tmp_path / "e01.cast")
     film(video, [0, 2, 1])
-    with pytest.raises(OtherVideoError, match="e01.mp4.* as its picture at 0:04 is another"):
+    with pytest.raises(OtherVideoError, match="e01.mp4.* differs: its frame at 0:04 is different"):
         scan(video)
     assert content(tmp_path / "e01.cast") == before
     assert scan(video, replace=True).run["video"]["fingerprint"]["frames"] == 60

@@ -31,5 +31,5 @@ class TrackingSettings:
     faces_per_track: int = 8
 
 
-#: Half as many frames and fewer faces: about twice as fast (``docs/performance.md``).
+#: Half as many frames and fewer faces: about twice as fast (``docs/development/performance.md``).
 FAST = TrackingSettings(sample_rate=2.5, faces_per_track=3)

@@ -90,7 +90,7 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
     assert not (tmp_path / "two").exists()
 
 
-def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
+def test_pictures_of_an_earlier_scan_stay_until_publish(tmp_path):
     faces = tmp_path / "faces"
     faces.mkdir()
     (faces / "00009_0.jpg").write_bytes(b"an earlier one")
@@ -109,7 +109,7 @@ def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
     assert sorted(path.name for path in faces.iterdir()) == names
 
 
-def test_without_its_pictures_what_was_watched_is_watched_again(tmp_path):
+def test_a_checkpoint_without_pictures_is_discarded(tmp_path):
     parts = Checkpoint(tmp_path / "p")
     parts.add(SHOTS[:1])
     parts.publish(tmp_path / "faces")

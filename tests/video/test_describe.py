@@ -49,7 +49,7 @@ def test_an_onnx_file_gets_rgb_between_minus_one_and_one(tmp_path, batch):
     assert len(describer.describe([])) == 0
 
 
-def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
+def test_a_missing_device_is_an_error(tmp_path):
     path = write_model(tmp_path / "mean.onnx", 1)
     with pytest.raises(InputError, match="unknown device 'tpu'; choose from cpu, cuda"):
         open_describer(str(path), "tpu")
@@ -58,7 +58,7 @@ def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
             open_describer(str(path), "cuda")
 
 
-def test_what_is_no_describer_is_said_to_be_none(tmp_path):
+def test_files_that_are_no_describer_are_refused(tmp_path):
     with pytest.raises(InputError, match="not \\(any or 1, 3, 112, 112\\)"):
         open_describer(str(write_model(tmp_path / "large.onnx", 1, side=224)))
     (tmp_path / "text.onnx").write_text("no model")

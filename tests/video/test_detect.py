@@ -48,7 +48,7 @@ def scored(first, near, known=False):
     return confirmed(image, faces(first), near, np.array([known]))
 
 
-def test_a_clear_face_and_an_expected_one_are_not_looked_at_again():
+def test_clear_and_expected_faces_need_no_close_up():
     near = Near()
     assert scored(0.85, near).score[0] == pytest.approx(0.85)
     assert scored(0.4, near, known=True).score[0] == pytest.approx(WEAK)

@@ -84,14 +84,14 @@ def test_boxes_between_keyframes_lie_on_a_line(video):
     assert boxes.at(51) == {}
 
 
-def test_over_a_long_gap_nobody_is_there_unless_the_file_says_so(video):
+def test_boxes_are_not_interpolated_over_a_long_gap_unless_the_file_says_so(video):
     path = [(0, 10), (25, 10), (51, 10)]
     assert list(ExternalBoxes(given(path), video).at(40)) == [0]
     seconds = ExternalBoxes(given(path, gap=1.0), video)
     assert [list(seconds.at(frame)) for frame in (24, 40, 51)] == [[0], [], [0]]
 
 
-def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
+def test_a_track_is_sampled_as_in_a_scan_and_ends_at_the_cut(video):
     first, second = watched(video, given([(0, 10), (99, 109)], [(30, 60), (49, 60)]))
     assert [t.number.tolist() for t in first.tracks] == [
         [*range(0, 50, 5)], [30, 35, 40, 45],
@@ -107,7 +107,7 @@ def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
     assert first.next.number == 50
 
 
-def test_a_track_between_two_looks_is_not_missed(video):
+def test_a_track_between_two_sampled_frames_is_not_missed(video):
     (first, _) = watched(video, given([(12, 10), (13, 10)], [(0, 50), (49, 50)]))
     assert [t.number.tolist() for t in first.tracks] == [[0, 5, 10, 12, *range(15, 50, 5)], [12]]
     assert [len(t.features) for t in first.tracks] == [7, 1]
@@ -122,12 +122,12 @@ def test_going_on_from_a_cut_is_as_if_it_had_not_stopped(video):
     np.testing.assert_array_equal(again.tracks[0].features, second.tracks[0].features)
 
 
-def test_what_is_not_in_the_picture_is_not_looked_at(video):
+def test_boxes_outside_the_frame_are_ignored(video):
     found = watched(video, given([(0, 500), (99, 500)], [(0, -15), (99, -15)]))
     assert [shot.tracks for shot in found] == [[], []]
 
 
-def test_tracks_of_another_video_are_told(video):
+def test_tracks_of_another_video_are_refused(video):
     with pytest.raises(InputError, match="are they of another video"):
         ExternalBoxes(given([(5000, 10)]), video)
 

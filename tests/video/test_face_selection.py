@@ -24,7 +24,7 @@ LANDMARKS = (TEMPLATE - 56) * 1.05 + BOX[:2] + BOX[2:] / 2
 
 
 def scene(person="p0", seed=0) -> np.ndarray:
-    """Return a frame with somebody in it, in the light of a room."""
+    """Return a frame with a person in a lit room."""
     image = np.full((360, 480, 3), (120, 110, 100), np.uint8)
     cv2.ellipse(image, (160, 330), (150, 120), 0, 0, 360, (90, 60, 50), -1)  # shoulders
     lit = np.linspace(1.15, 0.35, 160)[:, None]  # from the left

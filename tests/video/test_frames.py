@@ -47,7 +47,7 @@ def test_frames_last_until_the_next_one_and_the_last_until_the_end(tmp_path, suf
     assert frames[-1].time + frames[-1].duration == pytest.approx(6 / fps, abs=2e-3)
 
 
-def test_a_frame_whose_duration_is_not_told_lasts_as_the_rate_says(tmp_path):
+def test_a_frame_without_duration_lasts_by_the_frame_rate(tmp_path):
     path = write_video(tmp_path / "v.avi", [plain((9, 9, 9))] * 3, times=[0, 0.1, 0.5])
     with open_video(path) as video:
         assert [f.duration for f in video.frames()] == [1 / video.rate] * 3
@@ -229,7 +229,7 @@ def test_damaged_packets_are_skipped_and_counted(tmp_path):
     assert all(b.time > a.time for a, b in itertools.pairwise(frames))
 
 
-def test_a_disk_that_stops_answering_is_told(tmp_path):
+def test_a_disk_that_stops_answering_is_an_error(tmp_path):
     path = write_video(tmp_path / "v.mp4", [QUARTERS] * 50)
     with open_video(path) as video:
 
@@ -276,7 +276,7 @@ def text(path):
      ("text.mp4", text, "cannot be read as a video"), ("none.mp4", lambda path: path, "no such"),
      ("empty.mp4", lambda path: path.write_bytes(b"") or path, "cannot be read as a video")],
 )  # fmt: skip
-def test_what_is_no_video_is_said_to_be_none(tmp_path, name, make, says):
+def test_files_that_are_no_video_are_refused(tmp_path, name, make, says):
     with pytest.raises(InputError, match=says):
         open_video(make(tmp_path / name))
 
@@ -357,7 +357,7 @@ def test_a_stream_without_times_gets_some(tmp_path):
         assert video.mended
 
 
-def test_a_format_nobody_knows_is_named(tmp_path):
+def test_a_stream_without_decoder_is_refused(tmp_path):
     path = write_video(tmp_path / "v.mkv", [plain((9, 9, 9))] * 3)
     path.write_bytes(path.read_bytes().replace(b"V_MPEG4/ISO/ASP", b"V_NOBODY/KNOWSI"))
     with pytest.raises(InputError, match="no decoder for its video stream"):

@@ -67,7 +67,7 @@ def test_tracks_end_at_the_cut_and_at_the_end_of_the_video(tmp_path, fps):
     assert (last.tracks[0].end, last.end) == (shots[2].tracks[0].end, shots[2].end)
 
 
-def test_a_still_is_looked_at_once_and_has_the_same_tracks(tmp_path):
+def test_a_still_is_detected_once_and_has_the_same_tracks(tmp_path):
     """The first 30 pictures are one still. In the others a corner changes with every picture."""
 
     class Counting(White):
@@ -90,7 +90,7 @@ def test_a_still_is_looked_at_once_and_has_the_same_tracks(tmp_path):
     assert len(track.time) == 60
 
 
-def test_who_leaves_is_gone_when_looked_at_again(tmp_path):
+def test_a_face_that_leaves_ends_at_the_next_sampled_frame(tmp_path):
     images = [picture(RED)] * 18 + [picture(RED, face=False)] * 32
     (shot,) = watched(write_video(tmp_path / "v.mp4", images))
     (track,) = shot.tracks

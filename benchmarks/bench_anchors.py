@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import ScanSettings, WatchSettings, scan
+from castlist import ScanSettings, TrackingSettings, scan
 from castlist.cast.anchors import SAME_FACE, anchors_of, find_anchors
 from castlist.cast.cuts import unit
 
@@ -29,7 +29,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as home:
             sets = [
                 scan(clip, Path(home) / f"{rate}.cast",
-                     ScanSettings(watching=WatchSettings(sample_rate=rate))).cast.tracks
+                     ScanSettings(tracking=TrackingSettings(sample_rate=rate))).cast.tracks
                 for rate in (5, 3)
             ]  # fmt: skip
             looks = [unit(tracks.mean_features()) for tracks in sets]

@@ -49,7 +49,7 @@ def make_folder(folder: Path, tracks: int, characters: int) -> None:
     write_tracks(folder / TRACKS, made)
     write_points(folder, points.astype(np.float32))
     save_cast(make_cast(made, who, points, 5400.0), folder / CAST, {"threshold": 0.5})
-    settings = {"model": "shipped", "watching": {"sample_rate": 5}}
+    settings = {"model": "shipped", "tracking": {"sample_rate": 5}}
     (folder / RUN).write_text(json.dumps({"video": {}, "settings": settings}), "utf-8")
     (folder / FACES).mkdir()
     picture = cv2.imencode(".jpg", rng.integers(0, 255, (112, 112, 3), np.uint8))[1].tobytes()

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
-from castlist import TrackSet, WatchSettings, evaluate, read_tracks
-from castlist.video.watch_settings import FAST
+from castlist import TrackingSettings, TrackSet, evaluate, read_tracks
+from castlist.video.tracking_settings import FAST
 
 SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
@@ -73,7 +73,7 @@ def child(path: Path, fast: bool) -> None:
     clocked(shot_tracking.Shot, "keep", "choose faces", lambda *_: 1)
     clocked(describe.OnnxFace, "describe", "describe", lambda _, crops: len(crops))
     began = time.perf_counter()
-    found = scan(path, settings=ScanSettings(watching=FAST if fast else WatchSettings()))
+    found = scan(path, settings=ScanSettings(tracking=FAST if fast else TrackingSettings()))
     whole = time.perf_counter() - began
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     print(
@@ -197,13 +197,13 @@ def report(path: Path, shots: list[Shot], repeats: int, against: Path | None) ->
     for stage, seconds in best["spent"].items():
         count = best["frames"][stage]
         print(f"| {stage} | {seconds:.1f} | {count:,} | {count / max(seconds, 1e-9):,.0f} |")
-    for stage in ("group", "report"):
+    for stage in ("grouping", "writing the report"):
         print(f"| {stage} | {best['stages'][stage]:.1f} | | |")
     tracks = read_tracks(cast / "tracks.parquet")
     value = json.loads((cast / "cast.json").read_text("utf-8"))
     label = {track: one["number"] for one in value["characters"] for track in one["tracks"]}
     scores = judge(
-        tracks, [label[str(name)] for name in tracks.ids], shots, WatchSettings.sample_rate
+        tracks, [label[str(name)] for name in tracks.ids], shots, TrackingSettings.sample_rate
     )
     print(
         f"\n{scores['people']} people: {scores['characters']} characters, NMI {scores['nmi']:.4f}, "

@@ -28,9 +28,9 @@ from castlist.cast.episodes import BALLS
 from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
 from castlist.cast.series import join
 from castlist.learn.run_folder import Run
-from castlist.video.checkpoint import Parts
-from castlist.video.sampling import Place
-from castlist.video.shot_tracking import DescribedTrack, WatchedShot
+from castlist.video.checkpoint import Checkpoint
+from castlist.video.sampling import ResumePoint
+from castlist.video.shot_tracking import DescribedTrack, TrackedShot
 from castlist.video.shots import SIGNATURE_LENGTH
 
 
@@ -174,10 +174,11 @@ def _write_cast(folder: Path, seed: int = 0) -> Path:
     write_points(folder, points)
     save_cast(make_cast(tracks, labels, points, 5.0), folder / CAST, {"threshold": 0.5})
     run = {
-        "castlist": "1", "counts": {"shots": 3}, "stages": {"watch": {"print": "x", "seconds": 1}},
+        "castlist": "1", "counts": {"shots": 3},
+        "stages": {"tracking faces": {"fingerprint": "x", "seconds": 1}},
         "video": {"name": "film.mp4", "path": "../film.mp4", "duration": 5.0, "size": [640, 360],
                   "rate": 25.0},
-        "settings": {"model": "shipped", "watching": {"sample_rate": 5.0}},
+        "settings": {"model": "shipped", "tracking": {"sample_rate": 5.0}},
     }  # fmt: skip
     (folder / RUN).write_text(json.dumps(run), "utf-8")
     return folder
@@ -226,9 +227,9 @@ def parts(home: Path) -> list[Path]:
         features=rng.normal(size=(2, 3)).astype(np.float32), pictures=[],
         ends=rng.normal(0, 40, (2, SIGNATURE_LENGTH)).astype(np.float16),
     )  # fmt: skip
-    parts = Parts(home / "parts")
+    parts = Checkpoint(home / "parts")
     for k in range(2):
-        parts.add([WatchedShot([track], Place(1.0 + k, 25, 1), 0.9, 5)])
+        parts.add([TrackedShot([track], ResumePoint(1.0 + k, 25, 1), 0.9, 5)])
     return sorted((home / "parts").glob("*.npz"))
 
 

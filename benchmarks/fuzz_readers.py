@@ -28,16 +28,16 @@ from castlist.cast.episodes import BALLS
 from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
 from castlist.learn.run_folder import Run
-from castlist.pipeline.run_manifest import read_note
+from castlist.pipeline.run_manifest import read_manifest
 from castlist.report.folder import report_folder
 from castlist.review.views import cast_view, character_view, history_view, questions_view
-from castlist.video.checkpoint import Parts
+from castlist.video.checkpoint import Checkpoint
 from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
 from castlist.video.frames import open_video
 from castlist.video.images import face_in
-from castlist.video.sampling import Place, sampled
-from castlist.video.vggface2_net import load_vggface2
+from castlist.video.sampling import ResumePoint, sampled
+from castlist.video.vggface2 import load_vggface2
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _read_model(_: Path, path: Path) -> object:
 
 def _read_cast(home: Path, path: Path) -> None:
     folder = home / "all" if (home / "all").is_dir() else home
-    read_note(folder / RUN)
+    read_manifest(folder / RUN)
     with closing(Corrections(folder)) as found:
         _show(found)
     if path.name == BALLS:
@@ -96,7 +96,7 @@ def _show(found: Corrections) -> None:
 def _read_parts(home: Path, path: Path) -> None:
     kept = {file: file.read_bytes() for file in path.parent.glob("*.npz") if file != path}
     try:  # what cannot be read is removed, for it is watched again
-        _use(Parts.resume(home / "parts").join("film", "SFace"))
+        _use(Checkpoint.resume(home / "parts").join("film", "SFace"))
     finally:
         for file, data in kept.items():
             file.write_bytes(data)
@@ -114,7 +114,7 @@ def _read_onnx(_: Path, path: Path) -> object:
 
 def _read_video(_: Path, path: Path) -> None:
     with open_video(path) as video:
-        for look in sampled(video, 5.0, Place(), ()):
+        for look in sampled(video, 5.0, ResumePoint(), ()):
             str(look.time)
         next(video.frames(0.3, 7), None)
         next(video.frames(1e7, 7), None)

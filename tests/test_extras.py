@@ -92,9 +92,8 @@ def test_what_needs_an_extra_says_which(home, monkeypatch, words, says):
 def test_the_library_says_it_too():
     program = f"""GONE = ("torch",){WITHOUT}
 import castlist
-from castlist.video.vggface2 import VggFace2Describer
 
-for needy in (lambda: castlist.BallLoss, lambda: VggFace2Describer("x.pth")):
+for needy in (lambda: castlist.BallLoss, lambda: castlist.open_describer("SE-ResNet50-256:x.pth")):
     try:
         needy()
     except castlist.CastlistError as error:

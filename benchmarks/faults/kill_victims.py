@@ -80,7 +80,7 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
         """Write down what was watched after every shot, and not every five seconds."""
         import castlist.pipeline.scan as scanning
 
-        scanning._SECONDS_A_PART = 0.0
+        scanning._SECONDS_PER_PART = 0.0
 
     return Victim(
         tuple(words),
@@ -99,14 +99,14 @@ def _rescan(inputs: Path, clips: Path | None) -> Victim:
     from castlist.errors import InputError
     from castlist.pipeline.scan import scan
     from castlist.pipeline.scan_settings import ScanSettings
-    from castlist.video.watch_settings import WatchSettings
+    from castlist.video.tracking_settings import TrackingSettings
 
     one = _scan(inputs, clips)
     boxes = inputs / "boxes.txt" if clips is None else None
     before, after = inputs / "before.cast", inputs / "after.cast"
     video = inputs / "video.mp4"
     _apart(lambda: scan(video, before, ScanSettings(tracks=boxes)))
-    slow = ScanSettings(tracks=boxes, watching=WatchSettings(sample_rate=2.5))
+    slow = ScanSettings(tracks=boxes, tracking=TrackingSettings(sample_rate=2.5))
     cast = Corrections(before, "ann")
     cast.name(1, "Ann")
     cast.close()

@@ -71,5 +71,7 @@ from .study.statistics import statistics as statistics
 from .study.synthetic import MadeWorld as MadeWorld
 from .study.synthetic import made_tracks as made_tracks
 from .tracks import TrackSet as TrackSet
+from .video.describe import open_describer as open_describer
+from .video.detect import open_detector as open_detector
 from .video.images import describe_folder as describe_folder
-from .video.watch_settings import WatchSettings as WatchSettings
+from .video.tracking_settings import TrackingSettings as TrackingSettings

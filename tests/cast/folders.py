@@ -78,7 +78,7 @@ def write_folder(
     save_cast(cast, folder / CAST, about)
     run = {
         "video": {"name": "film.mp4", "size": [640, 360]},
-        "settings": {"model": "shipped", "watching": {"sample_rate": rate}},
+        "settings": {"model": "shipped", "tracking": {"sample_rate": rate}},
     }
     (folder / RUN).write_text(json.dumps(run), "utf-8")
     if pictures:

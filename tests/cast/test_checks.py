@@ -17,7 +17,7 @@ from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
 
 RUN = {
-    "settings": {"watching": {"sample_rate": 5}},
+    "settings": {"tracking": {"sample_rate": 5}},
     "video": {"name": "a.mp4", "duration": 60, "rate": 25.0, "size": [640, 360]},
 }
 

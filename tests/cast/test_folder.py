@@ -9,7 +9,7 @@ from castlist import InputError
 from castlist.cast.checks import RUN
 from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
 from castlist.cast.series import join
-from castlist.pipeline.run_manifest import read_note
+from castlist.pipeline.run_manifest import read_manifest
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
 
@@ -22,7 +22,7 @@ def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
     make(folder / name)
     with pytest.raises(InputError, match=r"film\.cast"):
         read_scanned(folder)
-    assert read_note(folder / name) == {}
+    assert read_manifest(folder / name) == {}
 
 
 def test_nor_of_a_joined_one(tmp_path):

@@ -63,11 +63,11 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     cast = folder / "d0.cast"
     assert list((cast / "parts").glob("*.npz"))
     castlist("scan", clips / "d0.mp4", "-o", folder, option, "1")
-    watched = json.loads((cast / "run.json").read_text())["stages"]["watch"]
+    watched = json.loads((cast / "run.json").read_text())["stages"]["tracking faces"]
     assert watched["resumed_at"] == watched["end"] > 0  # nothing was watched again
     castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
     stages = json.loads((cast / "run.json").read_text())["stages"]
-    assert stages["watch"] == watched
+    assert stages["tracking faces"] == watched
     assert set(stages) == {"watch", "group", "report"}  # of the one that could be
 
 
@@ -100,16 +100,16 @@ def test_one_bad_video_among_several_does_not_stop_the_others(folder):
     ("words", "message"),
     [
         (["none.mp4"], "none.mp4: no such video file"),
-        (["grey one.mp4", "--describer", "resnet"], "no describer 'resnet'"),
+        (["grey one.mp4", "--describer", "resnet"], "unknown describer 'resnet'"),
         (["grey one.mp4", "--characters", "2", "--min-characters", "2"], "not both"),
         (
             ["grey one.mp4", "--min-characters", "3", "--max-characters", "2"],
-            "minimum number of characters, 3, is greater than the maximum, 2",
+            "min_characters (3) is greater than max_characters (2)",
         ),
-        (["grey one.mp4", "--device", "tpu"], "no device 'tpu'; there are cpu, cuda"),
+        (["grey one.mp4", "--device", "tpu"], "unknown device 'tpu'; choose from cpu, cuda"),
         (["grey one.mp4", "--model", "none.safetensors"], "no such model file"),
         (["grey one.mp4", "--sample-rate", "0"], "Invalid value"),
-        (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "two videos would share"),
+        (["grey one.mp4", "x/grey one.mp4", "-o", "out"], "would have the same cast folder"),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(folder, words, message, monkeypatch):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from castlist import InputError
+from castlist.cast.checks import RUN
 from castlist.io.lock import LOCK, locked
-from castlist.pipeline.catalogue import Entry, find_videos, scan_all
+from castlist.pipeline import catalogue
+from castlist.pipeline.catalogue import Entry, find_videos, scan_all, scan_to_add
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
+from castlist.video.tracking_settings import TrackingSettings
 from tests.cli.test_commands import castlist
 from tests.video.videos import plain, write_video
 
@@ -46,7 +50,7 @@ def test_videos_that_cannot_be(series, tmp_path):
         find_videos([tmp_path / "empty"])
     folders = [series / "season 1", series / "season 2"]
     (folders[1] / "one.MKV").rename(folders[1] / "one.mp4")
-    with pytest.raises(InputError, match="two videos would share .*season 1.*season 2.*holds both"):
+    with pytest.raises(InputError, match="season 1.*season 2.*same cast folder.*holds both"):
         find_videos(folders, Path("out"))
 
 
@@ -84,7 +88,7 @@ def test_linked_folders_are_searched_once(series, tmp_path_factory):
 
 
 def test_the_networks_are_loaded_once(series, monkeypatch):
-    import castlist.pipeline.networks as networks
+    import castlist.pipeline.scan as networks
 
     opened = []
     for name in ("open_detector", "open_describer"):
@@ -139,3 +143,49 @@ def test_one_scan_a_folder_at_a_time(series):
             pass
     assert scan(video).report.is_file()
     assert not (folder / LOCK).exists()
+
+
+def write_manifest(folder: Path, settings: ScanSettings) -> None:
+    """Write settings as a scan does."""
+    folder.mkdir()
+    value = {**asdict(settings), "model": str(settings.model or "shipped"),
+             "tracks": settings.tracks and str(settings.tracks)}  # fmt: skip
+    (folder / RUN).write_text(json.dumps({"settings": value}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ScanSettings(),
+        ScanSettings(characters=2, finetune=True, device="cuda"),
+        ScanSettings(
+            tracking=TrackingSettings(sample_rate=2.5, min_face=40, look_width=640),
+            describer="sface", model=Path("/models/a.safetensors"), min_characters=3,
+            max_characters=9, tracks=Path("/videos/tracks.txt"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_video_is_added_with_the_settings_it_was_scanned_with(tmp_path, monkeypatch, settings):
+    video = tmp_path / "e1.mp4"
+    write_manifest(tmp_path / "e1.cast", settings)
+    scans = []
+
+    class Done:
+        folder = tmp_path / "e1.cast"
+
+    def scan(*given, **named):
+        scans.append(given)
+        return Done
+
+    monkeypatch.setattr(catalogue, "scan", scan)
+    assert scan_to_add(tmp_path / "season.cast", video) == tmp_path / "e1.cast"
+    assert scans == [(video, tmp_path / "e1.cast", settings)]
+
+
+def test_a_new_video_is_described_as_the_others(tmp_path, monkeypatch):
+    write_manifest(tmp_path / "season.cast", ScanSettings(describer="sface", characters=4))
+    scans = []
+    monkeypatch.setattr(catalogue, "scan", lambda *given, **named: scans.append(given) or given[1])
+    with pytest.raises(AttributeError):  # of the folder that stands for a scan
+        scan_to_add(tmp_path / "season.cast", tmp_path / "e9.mp4")
+    assert scans[0][2] == ScanSettings(describer="sface")

@@ -16,8 +16,8 @@ from castlist.cast.folder import REPORT
 from castlist.export.write import export_cast
 from castlist.pipeline.scan import PARTS, scan
 from castlist.pipeline.scan_settings import ScanSettings
-from castlist.video.checkpoint import Parts
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.checkpoint import Checkpoint
+from castlist.video.tracking_settings import TrackingSettings
 from tests.cast.folders import made_video, write_film
 from tests.cli.test_commands import castlist
 
@@ -109,9 +109,9 @@ def test_an_earlier_scan_is_whole_until_another_is_watched(film, tmp_path, monke
     def stop(*_):
         raise KeyboardInterrupt
 
-    other = replace(settings, watching=WatchSettings(sample_rate=2.5))
+    other = replace(settings, tracking=TrackingSettings(sample_rate=2.5))
     with monkeypatch.context() as patched:
-        patched.setattr(Parts, "join", stop)
+        patched.setattr(Checkpoint, "join", stop)
         with pytest.raises(KeyboardInterrupt):
             scan(path, folder, other)
     assert list((folder / PARTS / "faces").glob("*.jpg"))
@@ -124,7 +124,7 @@ def test_an_earlier_scan_is_whole_until_another_is_watched(film, tmp_path, monke
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [(None, "no such file of tracks"), ("1,1,x", "line 1: expected"),
+    [(None, "no such file"), ("1,1,x", "line 1: expected"),
      ("99999,1,1,1,9,9", "of another video"), ("<!DOCTYPE a><a/>", "document type")],
 )  # fmt: skip
 def test_mistakes_are_told_before_anything_is_touched(film, tmp_path, text, says):

@@ -16,9 +16,9 @@ from castlist.cast.database import set_aside
 from castlist.cast.folder import CAST, CORRECTIONS, RUN, TRACKS
 from castlist.cast.log import Log
 from castlist.pipeline.catalogue import find_videos, scan_all
-from castlist.pipeline.scan import PARTS, OtherVideo, scan
+from castlist.pipeline.scan import PARTS, OtherVideoError, scan
 from castlist.pipeline.scan_settings import ScanSettings
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 from tests.cli.test_commands import castlist
 from tests.video.test_fingerprint import film, rewrap
 
@@ -76,7 +76,7 @@ def test_another_cut_under_the_same_name_is_noticed(tmp_path):
     scan(video)
     before = content(tmp_path / "e01.cast")
     film(video, [0, 2, 1])
-    with pytest.raises(OtherVideo, match="e01.mp4.* as its picture at 0:04 is another"):
+    with pytest.raises(OtherVideoError, match="e01.mp4.* differs: its frame at 0:04 is different"):
         scan(video)
     assert content(tmp_path / "e01.cast") == before
     assert scan(video, replace=True).run["video"]["fingerprint"]["frames"] == 60
@@ -89,13 +89,13 @@ def test_one_that_was_not_scanned_to_its_end_is_somebodys_too(tmp_path, monkeypa
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("castlist.pipeline.scan._watch_into", cut_off)
+    monkeypatch.setattr("castlist.pipeline.scan._track_into", cut_off)
     with pytest.raises(KeyboardInterrupt):
         scan(video)
     monkeypatch.undo()
     assert (tmp_path / "e01.cast" / PARTS).is_dir()
     other = film(tmp_path / "e02.mp4", [4, 5])
-    with pytest.raises(OtherVideo, match="another video, e01.mp4"):
+    with pytest.raises(OtherVideoError, match="another video, e01.mp4"):
         scan(other, tmp_path / "e01.cast")
     scan(video)
 
@@ -107,7 +107,7 @@ def test_a_cast_is_whole_until_the_other_video_is_watched(seasons, monkeypatch):
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("castlist.pipeline.scan._watch_into", cut_off)
+    monkeypatch.setattr("castlist.pipeline.scan._track_into", cut_off)
     with pytest.raises(KeyboardInterrupt):
         scan(seasons / "s02" / "e01.mp4", folder, replace=True)
     shutil.rmtree(folder / PARTS)
@@ -137,7 +137,9 @@ def test_a_cast_whose_video_is_not_noted_is_taken_up(tmp_path):
     run = json.loads((folder / RUN).read_text())
     run["video"]["fingerprint"] = {"seconds": "long"}
     (folder / RUN).write_text(json.dumps(run))
-    assert scan(video, settings=ScanSettings(watching=WatchSettings(sample_rate=2))).report.exists()
+    assert scan(
+        video, settings=ScanSettings(tracking=TrackingSettings(sample_rate=2))
+    ).report.exists()
     assert (folder / CAST).is_file()
 
 

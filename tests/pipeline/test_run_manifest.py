@@ -4,8 +4,11 @@ import hashlib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+import pytest
+
+from castlist import InputError
 from castlist.pipeline import run_manifest
-from castlist.pipeline.run_manifest import RunNotes
+from castlist.pipeline.run_manifest import RunManifest, settings_of
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from tests.video.videos import plain, write_video
@@ -16,8 +19,8 @@ def test_a_model_is_noted_by_where_and_what_it_is(tmp_path, monkeypatch):
     (tmp_path / "m.safetensors").write_bytes(b"a model")
     monkeypatch.chdir(tmp_path)
     with open_video(path) as video:
-        noted = RunNotes.open(tmp_path, video, ScanSettings(model=Path("m.safetensors"))).value
-        shipped = RunNotes.open(tmp_path, video, ScanSettings()).value
+        noted = RunManifest.open(tmp_path, video, ScanSettings(model=Path("m.safetensors"))).content
+        shipped = RunManifest.open(tmp_path, video, ScanSettings()).content
     assert noted["settings"]["model"] == str(tmp_path / "m.safetensors")
     assert noted["settings"]["model_print"] == hashlib.sha256(b"a model").hexdigest()
     assert shipped["settings"]["model"] == "shipped"
@@ -33,5 +36,11 @@ def test_versions_are_noted_of_what_is_installed(tmp_path, monkeypatch):
     monkeypatch.setattr(run_manifest, "version", version)
     path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
     with open_video(path) as video:
-        noted = RunNotes.open(tmp_path, video, ScanSettings()).value["versions"]
+        noted = RunManifest.open(tmp_path, video, ScanSettings()).content["versions"]
     assert (noted["numpy"], noted["torch"]) == ("1.2", None)
+
+
+@pytest.mark.parametrize("settings", [5, {"tracking": 7}, {"characters": "many"}, {"model": 7}])
+def test_malformed_settings_are_refused(tmp_path, settings):
+    with pytest.raises(InputError, match="no valid settings of a scan"):
+        settings_of({"settings": settings}, tmp_path)

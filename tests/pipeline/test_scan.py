@@ -24,7 +24,7 @@ from castlist.parallel import set_threads
 from castlist.pipeline.scan import PARTS, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 from tests.video.videos import plain, write_video
 
 
@@ -111,7 +111,7 @@ def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path
     assert len(many.cast.characters) == 13
     exact = scan(sample[0], folder, ScanSettings(n_characters=6))
     assert len(exact.cast.characters) == 6
-    slow = scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+    slow = scan(sample[0], folder, ScanSettings(tracking=TrackingSettings(sample_rate=2)))
     assert (folder / TRACKS).stat().st_mtime_ns != tracks
     assert slow.run["counts"]["pictures"] < scanned.run["counts"]["pictures"]
 
@@ -128,7 +128,7 @@ def test_any_number_of_threads_gives_the_same_folder(sample, scanned, tmp_path, 
 
 def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):
     folder = tmp_path / "killed.cast"
-    code = "import sys, castlist.pipeline.scan as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
+    code = "import sys, castlist.pipeline.scan as s; s._SECONDS_PER_PART = 0; s.scan(*sys.argv[1:])"
     kills = 0
     for _ in range(3):
         run = subprocess.Popen([sys.executable, "-c", code, str(sample[0]), str(folder)])
@@ -142,7 +142,7 @@ def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_
             time.sleep(0.02)
     assert kills
     done = scan(sample[0], folder)
-    assert done.run["stages"]["watch"]["resumed_at"] > 0
+    assert done.run["stages"]["tracking faces"]["resumed_at"] > 0
     assert files(folder) == files(scanned.folder)
 
 
@@ -176,9 +176,9 @@ def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, mon
     folder = tmp_path / "copy.cast"
     shutil.copytree(scanned.folder, folder)
     with monkeypatch.context() as patched:
-        patched.setattr("castlist.pipeline.scan.watch", None)  # the second scan dies as it begins
+        patched.setattr("castlist.pipeline.scan.track_shots", None)  # the second scan fails at once
         with pytest.raises(TypeError):
-            scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+            scan(sample[0], folder, ScanSettings(tracking=TrackingSettings(sample_rate=2)))
     again = scan(sample[0], folder)
     assert again.report.read_text("utf-8").count("data:image/jpeg") > 5
     assert files(folder) == files(scanned.folder)
@@ -205,7 +205,7 @@ def test_an_open_cast_is_whole_until_the_new_scan_is(sample, scanned, tmp_path, 
         return real(*given)
 
     monkeypatch.setattr(castlist.pipeline.scan, "embed_tracks", grouping)
-    scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
+    scan(sample[0], folder, ScanSettings(tracking=TrackingSettings(sample_rate=2)))
     assert seen == [version + 1]  # one event, and no other scan
     assert not page.has_pictures(track)
     page.refresh()
@@ -259,7 +259,7 @@ def test_a_video_is_as_long_as_it_is_whatever_the_file_says(tmp_path):
         found = scan(path)
         assert found.cast.duration == found.run["video"]["duration"] == pytest.approx(1.6)
     run = json.loads((found.folder / RUN).read_text("utf-8"))
-    run["stages"]["watch"]["end"] = "long"  # as nobody notes it
+    run["stages"]["tracking faces"]["end"] = "long"  # as nobody notes it
     (found.folder / RUN).write_text(json.dumps(run), "utf-8")
     assert scan(path).cast.duration == pytest.approx(1.6)
 
@@ -299,7 +299,7 @@ def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, last):
     folder = tmp_path / "grey.cast"
 
     def removing(stage, done, total):
-        if stage == "finding faces" and last == (done == total):
+        if stage == "tracking faces" and last == (done == total):
             shutil.rmtree(folder, ignore_errors=True)
 
     with pytest.raises(CastlistError, match="grey.cast.* (removed|gone)"):
@@ -312,7 +312,7 @@ def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, last):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [({"n_characters": 0}, "at least 1"), ({"n_characters": 3, "max_characters": 4}, "not both"),
-     ({"min_characters": 5, "max_characters": 4}, "greater than the maximum, 4")],
+     ({"min_characters": 5, "max_characters": 4}, "greater than")],
 )  # fmt: skip
 def test_settings_that_cannot_be(settings, says):
     with pytest.raises(InputError, match=says):

@@ -5,10 +5,10 @@ import pytest
 
 from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 from castlist.io.untrusted import load_arrays
-from castlist.video.checkpoint import Parts
+from castlist.video.checkpoint import Checkpoint
 from castlist.video.pictures import Picture, as_jpeg, frame_view
-from castlist.video.sampling import Place
-from castlist.video.shot_tracking import DescribedTrack, WatchedShot
+from castlist.video.sampling import ResumePoint
+from castlist.video.shot_tracking import DescribedTrack, TrackedShot
 from castlist.video.shots import SIGNATURE_LENGTH
 
 RNG = np.random.default_rng(0)
@@ -43,23 +43,28 @@ def track(shot: int, n: int, described: list[int]) -> DescribedTrack:
 
 
 SHOTS = [
-    WatchedShot([track(0, 4, [1, 3]), track(0, 3, [0])], Place(1.0, 25, 1), 1.0, 5),
-    WatchedShot([], Place(2.0, 50, 2), 2.0, 5),
-    WatchedShot([track(2, 5, [4])], None, 3.0, 4),
+    TrackedShot([track(0, 4, [1, 3]), track(0, 3, [0])], ResumePoint(1.0, 25, 1), 1.0, 5),
+    TrackedShot([], ResumePoint(2.0, 50, 2), 2.0, 5),
+    TrackedShot([track(2, 5, [4])], None, 3.0, 4),
 ]
 
 
 def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
-    whole = Parts(tmp_path / "one")
+    whole = Checkpoint(tmp_path / "one")
     whole.add(SHOTS)
-    first = Parts.resume(tmp_path / "two")
-    assert first.place == Place()
+    first = Checkpoint.resume(tmp_path / "two")
+    assert first.resume_point == ResumePoint()
     first.add(SHOTS[:2])
-    again = Parts.resume(tmp_path / "two")
-    assert (again.place, again.tracks, again.shots, again.looks) == (Place(2.0, 50, 2), 2, 2, 10)
+    again = Checkpoint.resume(tmp_path / "two")
+    assert (again.resume_point, again.tracks, again.shots, again.n_frames) == (
+        ResumePoint(2.0, 50, 2),
+        2,
+        2,
+        10,
+    )
     again.add(SHOTS[2:])
-    assert again.place is None
-    for parts in (whole, again, Parts.resume(tmp_path / "two")):
+    assert again.resume_point is None
+    for parts in (whole, again, Checkpoint.resume(tmp_path / "two")):
         tracks = parts.join("film", "SFace")
         assert tracks.ids.tolist() == ["00001", "00002", "00003"]
         assert tracks.shot.tolist() == [0, 0, 2]
@@ -85,11 +90,11 @@ def test_parts_taken_up_again_are_as_if_never_left(tmp_path):
     assert not (tmp_path / "two").exists()
 
 
-def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
+def test_pictures_of_an_earlier_scan_stay_until_publish(tmp_path):
     faces = tmp_path / "faces"
     faces.mkdir()
     (faces / "00009_0.jpg").write_bytes(b"an earlier one")
-    parts = Parts(tmp_path / "p")
+    parts = Checkpoint(tmp_path / "p")
     parts.add(SHOTS[:2])
     (parts.faces / ".00001_2.jpg.part").write_bytes(b"of a process that was killed")
     assert [path.name for path in faces.iterdir()] == ["00009_0.jpg"]
@@ -104,29 +109,29 @@ def test_pictures_of_an_earlier_scan_stay_until_all_is_watched(tmp_path):
     assert sorted(path.name for path in faces.iterdir()) == names
 
 
-def test_without_its_pictures_what_was_watched_is_watched_again(tmp_path):
-    parts = Parts(tmp_path / "p")
+def test_a_checkpoint_without_pictures_is_discarded(tmp_path):
+    parts = Checkpoint(tmp_path / "p")
     parts.add(SHOTS[:1])
     parts.publish(tmp_path / "faces")
-    again = Parts.resume(tmp_path / "p")
-    assert (again.place, again.tracks) == (Place(), 0)
+    again = Checkpoint.resume(tmp_path / "p")
+    assert (again.resume_point, again.tracks) == (ResumePoint(), 0)
     assert not list((tmp_path / "p").glob("*.npz"))
 
 
 def test_a_half_written_part_and_what_follows_are_done_again(tmp_path):
-    parts = Parts(tmp_path / "p")
+    parts = Checkpoint(tmp_path / "p")
     for shot in SHOTS:
         parts.add([shot])
     files = sorted((tmp_path / "p").glob("*.npz"))
     files[1].write_bytes(files[1].read_bytes()[:100])
-    again = Parts.resume(tmp_path / "p")
-    assert (again.place, again.tracks) == (Place(1.0, 25, 1), 2)
+    again = Checkpoint.resume(tmp_path / "p")
+    assert (again.resume_point, again.tracks) == (ResumePoint(1.0, 25, 1), 2)
     assert sorted((tmp_path / "p").glob("*.npz")) == files[:1]
 
 
 def test_no_track_at_all(tmp_path):
-    parts = Parts(tmp_path / "p")
-    parts.add([WatchedShot([], None, 3.0, 15)])
+    parts = Checkpoint(tmp_path / "p")
+    parts.add([TrackedShot([], None, 3.0, 15)])
     assert len(parts.join("film", "SFace")) == 0
 
 
@@ -144,10 +149,10 @@ def test_no_track_at_all(tmp_path):
     ],
 )  # fmt: skip
 def test_a_part_that_does_not_fit_is_done_again(tmp_path, name, value):
-    parts = Parts(tmp_path / "p")
+    parts = Checkpoint(tmp_path / "p")
     parts.add(SHOTS[:1])
     path = tmp_path / "p" / "000000.npz"
     np.savez(path, **{**load_arrays(path), name: value})
-    again = Parts.resume(tmp_path / "p")
-    assert (again.place, again.tracks) == (Place(), 0)
+    again = Checkpoint.resume(tmp_path / "p")
+    assert (again.resume_point, again.tracks) == (ResumePoint(), 0)
     assert not path.exists()

@@ -134,5 +134,5 @@ def test_an_animated_webp_is_refused_for_what_it_is(tmp_path):
     first.save(tmp_path / "one.webp")
     assert len(colours(tmp_path / "one.webp")) == 1
     first.save(tmp_path / "three.webp", save_all=True, append_images=rest)
-    with pytest.raises(InputError, match="three.webp: an animated WebP.*convert it to MP4"):
+    with pytest.raises(InputError, match="three.webp: animated WebP.*convert it to MP4"):
         open_video(tmp_path / "three.webp")

@@ -49,33 +49,33 @@ def test_an_onnx_file_gets_rgb_between_minus_one_and_one(tmp_path, batch):
     assert len(describer.describe([])) == 0
 
 
-def test_a_device_that_is_not_there_is_said_to_be_missing(tmp_path):
+def test_a_missing_device_is_an_error(tmp_path):
     path = write_model(tmp_path / "mean.onnx", 1)
-    with pytest.raises(InputError, match="no device 'tpu'; there are cpu, cuda"):
+    with pytest.raises(InputError, match="unknown device 'tpu'; choose from cpu, cuda"):
         open_describer(str(path), "tpu")
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
         with pytest.raises(InputError, match="'cuda': onnxruntime has no CUDA"):
             open_describer(str(path), "cuda")
 
 
-def test_what_is_no_describer_is_said_to_be_none(tmp_path):
+def test_files_that_are_no_describer_are_refused(tmp_path):
     with pytest.raises(InputError, match="not \\(any or 1, 3, 112, 112\\)"):
         open_describer(str(write_model(tmp_path / "large.onnx", 1, side=224)))
     (tmp_path / "text.onnx").write_text("no model")
-    with pytest.raises(InputError, match="not an ONNX model that runs here"):
+    with pytest.raises(InputError, match="the ONNX model cannot be run"):
         open_describer(str(tmp_path / "text.onnx"))
     with pytest.raises(InputError, match="no such file"):
         open_describer(str(tmp_path / "none.onnx"))
     for batch in (0, 10**9):
-        with pytest.raises(InputError, match="batch.onnx: (takes input|not an ONNX model)"):
+        with pytest.raises(InputError, match="batch.onnx: the (network takes|ONNX model)"):
             open_describer(str(write_model(tmp_path / "batch.onnx", batch)))
     log = helper.make_node("Log", ["flat"], ["feature"])  # of what is 0 or less
-    with pytest.raises(InputError, match="features that are no numbers"):
+    with pytest.raises(InputError, match="the features are not finite"):
         open_describer(str(write_model(tmp_path / "log.onnx", 1, 112, log)))
     missing = helper.make_node("Reshape", ["flat", "flat"], ["feature"])
-    with pytest.raises(InputError, match="not an ONNX model that runs here"):
+    with pytest.raises(InputError, match="the ONNX model cannot be run"):
         open_describer(str(write_model(tmp_path / "reshape.onnx", 1, 112, missing)))
-    with pytest.raises(InputError, match="no describer 'resnet'; there are sface-tv"):
+    with pytest.raises(InputError, match="unknown describer 'resnet'; choose from sface-tv"):
         open_describer("resnet")
     with pytest.raises(InputError, match="no such"):
         open_describer(f"ResNet50:{tmp_path}/none.pth")

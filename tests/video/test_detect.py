@@ -13,7 +13,7 @@ from castlist.video.detect import (
     smallest_face,
     wide_width,
 )
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 
 BOX = np.array([40, 30, 40, 50], np.float32)
 
@@ -48,7 +48,7 @@ def scored(first, near, known=False):
     return confirmed(image, faces(first), near, np.array([known]))
 
 
-def test_a_clear_face_and_an_expected_one_are_not_looked_at_again():
+def test_clear_and_expected_faces_need_no_close_up():
     near = Near()
     assert scored(0.85, near).score[0] == pytest.approx(0.85)
     assert scored(0.4, near, known=True).score[0] == pytest.approx(WEAK)
@@ -78,12 +78,12 @@ def test_a_tilted_face_has_the_landmarks_of_the_turned_picture():
 )
 def test_how_small_a_face_can_be_seen_depends_on_the_video(width, wide, smallest):
     assert wide_width(width) == wide
-    assert smallest_face((width, width * 9 // 16), WatchSettings()) == smallest
+    assert smallest_face((width, width * 9 // 16), TrackingSettings()) == smallest
 
 
 def test_a_look_width_that_is_given_says_how_small_a_face_can_be():
-    assert smallest_face((3840, 2160), WatchSettings()) == 45
-    assert smallest_face((3840, 2160), WatchSettings(look_width=3840, min_face=10)) == 15
+    assert smallest_face((3840, 2160), TrackingSettings()) == 45
+    assert smallest_face((3840, 2160), TrackingSettings(look_width=3840, min_face=10)) == 15
 
 
 @pytest.mark.usefixtures("package_index")

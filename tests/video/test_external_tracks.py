@@ -10,10 +10,10 @@ import pytest
 from castlist import InputError, TrackSet
 from castlist.io.box_tracks import GivenTracks
 from castlist.video.detect import Faces
-from castlist.video.external_tracks import LANDMARKS, GivenBoxes, located, watch_given
+from castlist.video.external_tracks import LANDMARKS, ExternalBoxes, located, track_given_boxes
 from castlist.video.frames import open_video
-from castlist.video.sampling import Place
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.sampling import ResumePoint
+from castlist.video.tracking_settings import TrackingSettings
 from tests.video.videos import plain, write_video
 
 
@@ -72,26 +72,26 @@ def video(tmp_path):
 
 
 def watched(video, tracks, start=None, detector=None):
-    boxes = GivenBoxes(tracks, video)
-    how = (detector or NoFaces(), Colours(), WatchSettings(), start)
-    return list(watch_given(video, boxes, *how))
+    boxes = ExternalBoxes(tracks, video)
+    how = (detector or NoFaces(), Colours(), TrackingSettings(), start)
+    return list(track_given_boxes(video, boxes, *how))
 
 
 def test_boxes_between_keyframes_lie_on_a_line(video):
-    boxes = GivenBoxes(given([(0, 10), (10, 30), (50, 30)], [(4, 5)]), video)
+    boxes = ExternalBoxes(given([(0, 10), (10, 30), (50, 30)], [(4, 5)]), video)
     assert {row: box[0] for row, box in boxes.at(5).items()} == {0: 20}
     assert {row: box[0] for row, box in boxes.at(4).items()} == {0: 18, 1: 5}
     assert boxes.at(51) == {}
 
 
-def test_over_a_long_gap_nobody_is_there_unless_the_file_says_so(video):
+def test_boxes_are_not_interpolated_over_a_long_gap_unless_the_file_says_so(video):
     path = [(0, 10), (25, 10), (51, 10)]
-    assert list(GivenBoxes(given(path), video).at(40)) == [0]
-    seconds = GivenBoxes(given(path, gap=1.0), video)
+    assert list(ExternalBoxes(given(path), video).at(40)) == [0]
+    seconds = ExternalBoxes(given(path, gap=1.0), video)
     assert [list(seconds.at(frame)) for frame in (24, 40, 51)] == [[0], [], [0]]
 
 
-def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
+def test_a_track_is_sampled_as_in_a_scan_and_ends_at_the_cut(video):
     first, second = watched(video, given([(0, 10), (99, 109)], [(30, 60), (49, 60)]))
     assert [t.number.tolist() for t in first.tracks] == [
         [*range(0, 50, 5)], [30, 35, 40, 45],
@@ -99,15 +99,15 @@ def test_a_track_is_looked_at_as_a_scan_does_and_ends_at_the_cut(video):
     (after,) = second.tracks
     assert after.number.tolist() == [*range(50, 100, 5)]
     np.testing.assert_allclose(after.box[0], [60, 10, 20, 20], atol=0.01)
-    assert len(after.described) <= WatchSettings().faces_a_track
+    assert len(after.described) <= TrackingSettings().faces_per_track
     assert after.features[0, 2] > 150 > 100 > after.features[0, 0]
-    assert (first.looks, second.looks) == (10, 10)
+    assert (first.n_frames, second.n_frames) == (10, 10)
     assert [t.end for t in first.tracks] == pytest.approx([2.0, 2.0])
     assert (after.end, second.end) == pytest.approx((4.0, 4.0))
     assert first.next.number == 50
 
 
-def test_a_track_between_two_looks_is_not_missed(video):
+def test_a_track_between_two_sampled_frames_is_not_missed(video):
     (first, _) = watched(video, given([(12, 10), (13, 10)], [(0, 50), (49, 50)]))
     assert [t.number.tolist() for t in first.tracks] == [[0, 5, 10, 12, *range(15, 50, 5)], [12]]
     assert [len(t.features) for t in first.tracks] == [7, 1]
@@ -117,19 +117,19 @@ def test_a_track_between_two_looks_is_not_missed(video):
 def test_going_on_from_a_cut_is_as_if_it_had_not_stopped(video):
     tracks = given([(0, 10), (99, 109)], [(62, 60), (63, 60)])
     _, second = watched(video, tracks)
-    (again,) = watched(video, tracks, Place(2.0, 50, 1))
+    (again,) = watched(video, tracks, ResumePoint(2.0, 50, 1))
     assert [t.number.tolist() for t in again.tracks] == [t.number.tolist() for t in second.tracks]
     np.testing.assert_array_equal(again.tracks[0].features, second.tracks[0].features)
 
 
-def test_what_is_not_in_the_picture_is_not_looked_at(video):
+def test_boxes_outside_the_frame_are_ignored(video):
     found = watched(video, given([(0, 500), (99, 500)], [(0, -15), (99, -15)]))
     assert [shot.tracks for shot in found] == [[], []]
 
 
-def test_tracks_of_another_video_are_told(video):
+def test_tracks_of_another_video_are_refused(video):
     with pytest.raises(InputError, match="are they of another video"):
-        GivenBoxes(given([(5000, 10)]), video)
+        ExternalBoxes(given([(5000, 10)]), video)
 
 
 def test_landmarks_are_the_detectors_or_by_the_box():

@@ -85,10 +85,10 @@ def test_the_same_cut_encoded_again_is_the_same_video(films, shots, tmp_path):
 @pytest.mark.parametrize(
     ("cut", "says"),
     [
-        ([0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11], "its picture at 0:16 is another"),
-        ([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 11], "its picture at 0:16 is another"),
+        ([0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11], "its frame at 0:16 is different"),
+        ([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 11], "its frame at 0:16 is different"),
         ([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11], "it lasts 0:44, not 0:48"),
-        (range(20, 32), "its picture at 0:00 is another"),
+        (range(20, 32), "its frame at 0:00 is different"),
     ],
 )
 @pytest.mark.parametrize("gop", ["10", "7"])
@@ -97,10 +97,10 @@ def test_another_cut_is_another_video(films, cut, says, gop, tmp_path):
     assert differs(rewrap(tmp_path / "v.mp4", tmp_path / "v.mkv"), films[12]) == says
 
 
-def test_a_short_cut_with_one_key_frame_is_told_apart(films, tmp_path):
+def test_a_short_cut_with_one_key_frame_is_another_video(films, tmp_path):
     one = film(tmp_path / "1.mp4", [0, 1, 2], g="1000", sc_threshold="0")
     other = film(tmp_path / "2.mp4", [0, 2, 1], g="1000", sc_threshold="0")
-    assert differs(other, one) == "its picture at 0:04 is another"
+    assert differs(other, one) == "its frame at 0:04 is different"
     assert differs(one, films[3]) == ""
 
 
@@ -110,13 +110,13 @@ def test_frames_are_counted_where_the_file_tells_them(films, tmp_path):
     assert differs(one, other) == "it has 50 frames, not 51"
 
 
-def test_streams_of_pictures_alone_are_told_apart_by_their_size(films, tmp_path):
+def test_raw_streams_are_identified_by_their_size(films, tmp_path):
     one, other = (rewrap(path, tmp_path / f"{n}.h264") for n, path in films.items())
     assert differs(one, other).startswith("its file has")
     assert differs(one, one) == ""
 
 
-def test_a_long_video_is_told_in_well_under_a_second(films, tmp_path):
+def test_a_long_video_is_identified_in_well_under_a_second(films, tmp_path):
     """An hour of key frames every two seconds."""
     with av.open(str(films[12])) as source:
         packets = [p for p in source.demux(video=0) if p.dts is not None]

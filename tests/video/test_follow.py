@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from castlist.video.detect import Faces
+from castlist.video.face_selection import Gallery
 from castlist.video.follow import LONGEST_GAP, Follower, _clear, surroundings
-from castlist.video.gallery import Gallery
 
 SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
 ANN, BOB = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
@@ -40,14 +40,14 @@ class Stage:
         self.time += step
 
     def tracks(self):
-        """Return who is in each track, and how many faces it has."""
+        """Return the person and the number of faces of each track."""
         found = self.follower.finish()
         mixed = [t for t in found if len({tuple(w) for w in self.who[id(t)]}) > 1]
         assert not mixed, "a track with two people"
         return [(self.who[id(t)][0].tolist(), len(t)) for t in found]
 
 
-def test_two_people_apart_are_two_tracks_and_nobody_is_asked():
+def test_two_people_apart_are_two_tracks_without_describing():
     stage = Stage()
     for i in range(10):
         stage.look((ANN, 100 + 3 * i), (BOB, 400 - 3 * i))
@@ -55,7 +55,7 @@ def test_two_people_apart_are_two_tracks_and_nobody_is_asked():
     assert stage.asked == 0
 
 
-def test_in_a_row_of_faces_nobody_is_asked_about_their_neighbours():
+def test_in_a_row_of_faces_neighbours_are_not_described():
     stage = Stage()
     people = np.eye(12, dtype=np.float32)
     for i in range(6):
@@ -106,7 +106,7 @@ def test_a_short_gap_is_bridged_and_a_long_one_is_not():
     assert [n for _, n in stage.tracks()] == [2, 2]
 
 
-def test_somebody_else_in_the_same_place_after_a_gap_is_somebody_else():
+def test_another_person_at_the_same_place_after_a_gap_is_another_track():
     stage = Stage()
     for _ in range(4):
         stage.look((ANN, 100))
@@ -139,7 +139,7 @@ def test_a_shot_of_one_picture_believes_only_a_very_sure_face():
         assert len(stage.tracks()) == believed
 
 
-def test_a_crowd_that_is_not_believed_is_let_go():
+def test_unconfirmed_tracks_of_a_crowd_are_dropped():
     stage = Stage()
     for i in range(20):
         stage.look(*((ANN, 100 * k + 45 * (i % 2)) for k in range(8)), score=0.65, step=0.6)

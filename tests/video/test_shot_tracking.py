@@ -10,9 +10,9 @@ import pytest
 from castlist.video.detect import Faces
 from castlist.video.external_tracks import LANDMARKS
 from castlist.video.frames import open_video
-from castlist.video.sampling import Place
-from castlist.video.shot_tracking import watch
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.sampling import ResumePoint
+from castlist.video.shot_tracking import track_shots
+from castlist.video.tracking_settings import TrackingSettings
 from tests.video.test_external_tracks import Colours
 from tests.video.videos import plain, write_video
 
@@ -45,8 +45,8 @@ def picture(colour, face=True):
 
 def watched(path, start=None, **settings):
     with open_video(path) as video:
-        how = (White(), Colours(), WatchSettings(**settings), start)
-        return list(watch(video, *how))
+        how = (White(), Colours(), TrackingSettings(**settings), start)
+        return list(track_shots(video, *how))
 
 
 @pytest.mark.parametrize("fps", [*RATES, None])
@@ -67,7 +67,7 @@ def test_tracks_end_at_the_cut_and_at_the_end_of_the_video(tmp_path, fps):
     assert (last.tracks[0].end, last.end) == (shots[2].tracks[0].end, shots[2].end)
 
 
-def test_a_still_is_looked_at_once_and_has_the_same_tracks(tmp_path):
+def test_a_still_is_detected_once_and_has_the_same_tracks(tmp_path):
     """The first 30 pictures are one still. In the others a corner changes with every picture."""
 
     class Counting(White):
@@ -83,14 +83,14 @@ def test_a_still_is_looked_at_once_and_has_the_same_tracks(tmp_path):
         image[80:, 150:] = 8 * k
     path = write_video(tmp_path / "v.mkv", still + moving, fps=5, codec="ffv1")
     with open_video(path) as video:
-        (shot,) = watch(video, Counting(), Colours(), WatchSettings())
-    assert shot.looks == 60
+        (shot,) = track_shots(video, Counting(), Colours(), TrackingSettings())
+    assert shot.n_frames == 60
     assert Counting.seen < 50
     (track,) = shot.tracks
     assert len(track.time) == 60
 
 
-def test_who_leaves_is_gone_when_looked_at_again(tmp_path):
+def test_a_face_that_leaves_ends_at_the_next_sampled_frame(tmp_path):
     images = [picture(RED)] * 18 + [picture(RED, face=False)] * 32
     (shot,) = watched(write_video(tmp_path / "v.mp4", images))
     (track,) = shot.tracks
@@ -113,4 +113,4 @@ def test_a_slideshow_shows_every_picture_to_its_end(tmp_path):
     shots = watched(write_video(tmp_path / "v.mp4", images, Fraction(1, 5)))
     spans = [(track.time[0], track.end) for shot in shots for track in shot.tracks]
     np.testing.assert_allclose(spans, [(0, 5), (5, 10), (10, 15)])
-    assert shots[0].next == Place(5.0, 1, 1)
+    assert shots[0].next == ResumePoint(5.0, 1, 1)

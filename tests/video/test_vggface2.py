@@ -13,8 +13,14 @@ from torch.nn import functional as F
 
 from castlist import InputError
 from castlist.video.describe import Describer
-from castlist.video.vggface2 import VggFace2Describer, as_input, extend_box
-from castlist.video.vggface2_net import DIMS, build, load_vggface2
+from castlist.video.vggface2 import (
+    DIMS,
+    VggFace2Describer,
+    as_input,
+    build,
+    extend_box,
+    load_vggface2,
+)
 
 NAMES = ["SE-ResNet50-256", "ResNet50"]
 #: Stage, blocks, channels in, width, channels out, stride and squeezed channels, from the public
@@ -250,7 +256,7 @@ def test_shorter_side_becomes_256(shape):
     [np.zeros((0, 5, 3), np.uint8), np.zeros((5, 5), np.uint8), np.zeros((5, 5, 3), np.float32)],
 )
 def test_what_is_no_crop(crop):
-    with pytest.raises(InputError, match="a crop is a uint8 array"):
+    with pytest.raises(InputError, match="a crop must be a uint8 array"):
         as_input(crop)
 
 
@@ -332,7 +338,7 @@ def test_files_that_are_no_weights(tmp_path):
         "cut.pth": "not a state dict of plain tensors",
         "cut.pth.tar": "not a state dict of plain tensors",
         "cut.safetensors": "not a state dict of plain tensors",
-        "weights.bin": "weights end in .pth",
+        "weights.bin": "not a .pth, ",
         "absent.pth": "no such file",
     }.items():
         with pytest.raises(InputError, match=said):
@@ -340,12 +346,12 @@ def test_files_that_are_no_weights(tmp_path):
 
 
 def test_settings_that_cannot_be(files):
-    with pytest.raises(InputError, match="no VGGFace2 network 'VGG16'; there are SE-ResNet50-256"):
+    with pytest.raises(InputError, match="'VGG16'; choose from SE-ResNet50-256"):
         build("VGG16")
     path = files["ResNet50"]
-    with pytest.raises(InputError, match="batch_size must be 1 or more"):
+    with pytest.raises(InputError, match="batch_size must be at least 1"):
         VggFace2Describer(path, "ResNet50", batch_size=0)
-    with pytest.raises(InputError, match="channels are RGB or BGR"):
+    with pytest.raises(InputError, match="channels must be RGB or BGR"):
         VggFace2Describer(path, "ResNet50", channels="GBR")
     with pytest.raises(InputError, match="device 'abacus'"):
         VggFace2Describer(path, "ResNet50", device="abacus")

@@ -65,7 +65,7 @@ def add(
 
     folder = video
     if not video.is_dir():
-        from castlist.pipeline.again import scan_to_add
+        from castlist.pipeline.catalogue import scan_to_add
 
         with progress() as report:
             folder = scan_to_add(cast, video, progress=report)

@@ -24,7 +24,7 @@ from castlist.cli.common import (
 from castlist.cli.models import licences_shown
 from castlist.errors import InputError, counted
 from castlist.io.files import printable
-from castlist.video.watch_settings import FAST, WatchSettings
+from castlist.video.tracking_settings import FAST, TrackingSettings
 from castlist.video.weights import DEFAULTS
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ def scan(
     sample_rate: Annotated[
         float | None,
         typer.Option(min=0.1, help="Pictures per second in which faces are looked for.  [default: "
-                     f"{WatchSettings.sample_rate:g}, with --fast {FAST.sample_rate:g}]"),
+                     f"{TrackingSettings.sample_rate:g}, with --fast {FAST.sample_rate:g}]"),
     ] = None,
     min_face: Annotated[
         int, typer.Option(min=1, help="Width of the smallest face, in pixels of the video.")
-    ] = WatchSettings.min_face,
+    ] = TrackingSettings.min_face,
     min_score: Annotated[
         float,
         typer.Option(min=0.0, max=1.0, help="The least score of a face: lower finds more faces "
                      "that are dark, blurred or seen from the side, and more that are none."),
-    ] = WatchSettings.min_score,
+    ] = TrackingSettings.min_score,
     look_width: Annotated[
         int | None,
         typer.Option(min=64, help="Width that pictures are scaled down to, to look for faces: more "
@@ -122,9 +122,9 @@ def scan(
     from castlist.pipeline.catalogue import find_videos, scan_all
     from castlist.pipeline.scan_settings import ScanSettings
 
-    pace = FAST if fast else WatchSettings()
+    pace = FAST if fast else TrackingSettings()
     settings = ScanSettings(
-        watching=replaced(
+        tracking=replaced(
             pace, sample_rate=sample_rate or pace.sample_rate, min_face=min_face,
             min_score=min_score, look_width=look_width,
         ),
@@ -141,7 +141,7 @@ def scan(
         return
     with licences_shown(), progress() as report:
         if on_ray:
-            from castlist.pipeline.ray import scan_on_ray
+            from castlist.pipeline.ray_scan import scan_on_ray
 
             with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
                 outcomes = scan_on_ray(
@@ -167,7 +167,7 @@ def scan(
 
 def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -> None:
     from castlist.pipeline.catalogue import summary
-    from castlist.pipeline.scan import OtherVideo
+    from castlist.pipeline.scan import OtherVideoError
     from castlist.pipeline.scan import scan as scan_video
 
     try:
@@ -175,7 +175,7 @@ def _scan_one(entry: Entry, settings: ScanSettings, replace: bool, json: bool) -
             found = scan_video(
                 entry.video, entry.folder, settings, replace=replace, progress=report
             )
-    except OtherVideo as error:
+    except OtherVideoError as error:
         raise InputError(f"{error}{_OTHER_VIDEO}") from error
     if json:
         print_json([summary(found)])

@@ -1,1 +1,1 @@
-"""From a video file to its cast, in a folder; what is done stays done."""
+"""From a video file to a cast folder. Stages that are done are not repeated."""

@@ -1,4 +1,4 @@
-"""Many videos: which they are, where their casts go, and what became of each."""
+"""Scanning many videos: finding them, choosing their cast folders, and collecting outcomes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from castlist.cast.checks import RUN
 from castlist.errors import InputError, first_line
-from castlist.pipeline.networks import Networks
-from castlist.pipeline.scan import SUFFIX, OtherVideo, Scan, cast_folder, scan
+from castlist.pipeline.run_manifest import read_manifest, settings_of
+from castlist.pipeline.scan import SUFFIX, Networks, OtherVideoError, Scan, cast_folder, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
 
-#: What is taken for a video in a folder. A file that is named is opened whatever it is called.
+#: Suffixes of the files that are scanned in a folder. A file given by name may have any suffix.
 VIDEO_SUFFIXES = (
     ".3gp", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts",
     ".mxf", ".ogv", ".ts", ".vob", ".webm", ".wmv",
@@ -24,7 +25,7 @@ VIDEO_SUFFIXES = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A video of a catalogue, and the folder of its cast."""
+    """A video and its cast folder."""
 
     video: Path
     folder: Path
@@ -32,20 +33,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a video.
+    """The outcome of scanning a video.
 
     Attributes
     ----------
     entry : Entry
-        The video.
+        The video and its cast folder.
     summary : dict
-        What :func:`summary` says of its scan; empty if that failed.
+        Result, as :func:`summary` returns it; empty if the scan failed.
     failed : str
-        Why it could not be scanned; empty if it could.
+        Reason of the failure; empty if there was none.
     warned : tuple of str
-        What was announced meanwhile, where nobody could hear it.
+        Warnings of a scan in another process.
     other : bool
-        Whether it was not scanned because its folder holds the cast of another video.
+        Whether the scan failed because the folder holds the cast of another video.
     """
 
     entry: Entry
@@ -56,18 +57,18 @@ class Outcome:
 
 
 def find_videos(paths: Sequence[Path], out: Path | None = None) -> list[Entry]:
-    """List the videos that files and folders of them name, each once.
+    """Return the videos given as files and folders, each once.
 
-    Where two videos of one folder differ only in their suffix, a cast is called after the whole
-    name: ``a.mp4.cast`` and ``a.mkv.cast``. A cast that is there keeps its folder.
+    If the names of two videos of a folder differ only in their suffix, cast folders have the whole
+    names: ``a.mp4.cast`` and ``a.mkv.cast``. An existing cast keeps its folder.
 
     Parameters
     ----------
     paths : sequence of Path
-        Files, or folders that are searched with all that is in them, linked folders too.
+        Files, and folders to search recursively, including linked folders.
     out : Path, optional
-        Folder for the casts; those of a searched folder lie in it as the videos lie there.
-        Beside each video if not given.
+        Parent of the cast folders, with the sub-folders of a searched folder. By default cast
+        folders are beside the videos.
     """
     found: dict[Path, tuple[Path, Path | None]] = {}
     for path in paths:
@@ -80,18 +81,21 @@ def find_videos(paths: Sequence[Path], out: Path | None = None) -> list[Entry]:
         for video in inside:
             place = None if out is None else out / video.parent.relative_to(path)
             found.setdefault(video.absolute(), (video, place))
-    plain = Counter(_known_as(cast_folder(*one)) for one in found.values())
+    plain = Counter(_case_insensitive(cast_folder(*one)) for one in found.values())
     entries = [
-        Entry(video, cast_folder(video, place, plain[_known_as(cast_folder(video, place))] == 1))
+        Entry(
+            video,
+            cast_folder(video, place, plain[_case_insensitive(cast_folder(video, place))] == 1),
+        )
         for video, place in found.values()
     ]
     owners: dict[str, Path] = {}
     for entry in entries:
-        owner = owners.setdefault(_known_as(entry.folder), entry.video)
+        owner = owners.setdefault(_case_insensitive(entry.folder), entry.video)
         if owner != entry.video:
             raise InputError(
-                f"two videos would share {entry.folder}: {owner} and {entry.video}; scan the "
-                "folder that holds both, or each into a folder of its own"
+                f"{owner} and {entry.video} would have the same cast folder, {entry.folder}; scan "
+                "the folder that holds both, or scan each into a separate folder"
             )
     return entries
 
@@ -100,9 +104,25 @@ def scan_all(
     entries: Sequence[Entry], settings: ScanSettings, *,
     replace: bool = False, progress: Progress = silent,
 ) -> list[Outcome]:  # fmt: skip
-    """Scan videos one after another; one that cannot be scanned does not stop the others.
+    """Scan videos one after another; a failure does not stop the others.
 
-    What is done is not done again, and what failed is tried again by the next run.
+    The next run skips what is done and retries what failed.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The videos.
+    settings : ScanSettings
+        Settings of all scans.
+    replace : bool
+        Whether to replace casts of other videos, as in :func:`castlist.scan`.
+    progress : callable
+        Called with the stage, the number of items done and the total.
+
+    Returns
+    -------
+    list of Outcome
+        One outcome per video, in the order of `entries`.
     """
     networks, outcomes = Networks(), []
     for done, entry in enumerate(entries):
@@ -114,29 +134,54 @@ def scan_all(
 
 def scan_entry(
     entry: Entry, settings: ScanSettings, networks: Networks, *,
-    replace: bool = False, patience: float = 0.0, progress: Progress = silent,
+    replace: bool = False, lock_timeout: float = 0.0, progress: Progress = silent,
 ) -> Outcome:  # fmt: skip
-    """Scan one video of a catalogue; say why if that fails."""
+    """Scan one video; return the failure if there is one."""
     try:
         found = scan(
             entry.video, entry.folder, settings, replace=replace, networks=networks,
-            patience=patience, progress=progress,
+            lock_timeout=lock_timeout, progress=progress,
         )  # fmt: skip
-    except Exception as error:  # whatever it is: the others are still worth having
+    except Exception as error:  # a bug must not stop the other videos either
         return failure(entry, error)
     return Outcome(entry, summary(found))
 
 
+def scan_to_add(joined: Path, video: Path, *, progress: Progress = silent) -> Path:
+    """Scan a video that is to be added to a joined cast; return its cast folder.
+
+    If the video was scanned before, the same settings are used, so that nothing is repeated. A new
+    video is scanned with the describer and the model of the joined cast.
+
+    Parameters
+    ----------
+    joined : Path
+        Folder of the joined cast.
+    video : Path
+        The video file.
+    progress : callable
+        Called with the stage, the number of items done and the total.
+    """
+    folder = cast_folder(video)
+    run = read_manifest(folder / RUN)
+    if "settings" in run:
+        settings = settings_of(run, folder)
+    else:
+        of_joined = settings_of(read_manifest(joined / RUN), joined)
+        settings = ScanSettings(describer=of_joined.describer, model=of_joined.model)
+    return scan(video, folder, settings, progress=progress).folder
+
+
 def failure(entry: Entry, error: Exception) -> Outcome:
-    """Say which video failed, and why, in one line."""
+    """Return the outcome of a failed scan, with the video and the reason in one line."""
     why = first_line(error)
     named = entry.video.name in why or entry.folder.name in why
-    other = isinstance(error, OtherVideo)
+    other = isinstance(error, OtherVideoError)
     return Outcome(entry, {}, why if named else f"{entry.video}: {why}", other=other)
 
 
 def summary(found: Scan) -> dict[str, Any]:
-    """Say in plain values what a scan found."""
+    """Return the result of a scan as JSON values."""
     return {
         "video": found.run["video"]["name"],
         "folder": str(found.folder),
@@ -153,15 +198,15 @@ def summary(found: Scan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _known_as(folder: Path) -> str:
-    """Return what a folder is called where no disk tells ``a.cast`` from ``A.cast``."""
+def _case_insensitive(folder: Path) -> str:
+    """Return a folder's path as it is on file systems that ignore case."""
     return os.path.abspath(folder).casefold()
 
 
 def _videos_in(folder: Path) -> Iterator[Path]:
-    """Yield the videos in a folder and all its sub-folders, linked ones too, each folder once."""
+    """Yield the videos in a folder and its sub-folders, including linked ones, each folder once."""
     home, seen, starts = folder.resolve(), set(), [folder]
-    for start in starts:  # linked folders come after all others: a folder's own name is preferred
+    for start in starts:  # linked folders last, so that real names are preferred
         for place, inner, names in os.walk(start):
             real = Path(place).resolve()
             if real in seen or (start != folder and home.is_relative_to(real)):  # a loop

@@ -1,4 +1,8 @@
-"""``run.json``: what a scan did, with what, and which of its stages need not be done again."""
+"""The manifest of a scan, ``run.json``: video, settings, versions, and the stages that are done.
+
+Each stage has a fingerprint of everything it depends on. A stage whose fingerprint has not changed
+is not repeated.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,14 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from castlist._version import __version__
 from castlist.cast.checks import RUN
-from castlist.errors import CastlistError
+from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
@@ -25,70 +29,76 @@ from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.describe import describer_file
 from castlist.video.fingerprint import Fingerprint, difference_from, fingerprint
 from castlist.video.frames import Video
+from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import DEFAULTS
 
-#: Raised when watching gives other tracks than before: old tracks are then made again.
-_WATCHING = 3
+# The stages, by their names in ``run.json`` and in progress lines.
+TRACKING = "tracking faces"
+GROUPING = "grouping"
+REPORTING = "writing the report"
+
+#: Increase it if a change of the code gives other tracks: then existing ones are made again.
+_TRACKING_VERSION = 3
 
 
 @dataclass(frozen=True)
-class Other:
-    """A video that is not the one to be scanned: what it was called, and how this one differs."""
+class OtherVideo:
+    """The video of an existing cast: its name, and how the video to scan differs from it."""
 
     name: str
     difference: str
 
 
 @dataclass
-class RunNotes:
-    """The notes of one scan.
+class RunManifest:
+    """The manifest of one scan.
 
     Attributes
     ----------
     folder : Path
-        The cast's folder.
-    prints : dict
-        A fingerprint a stage, of all that matters for it, in the order of stages.
-    value : dict
-        What is in ``run.json``.
-    other : Other or None
-        The video of the cast that is in the folder, if that is another one.
+        The cast folder.
+    fingerprints : dict
+        Fingerprint of everything that each stage depends on, in the order of stages.
+    content : dict
+        Content of ``run.json``.
+    other : OtherVideo or None
+        The video of the cast in the folder, if it is not the video to scan.
     set_aside : Path or None
-        Where the corrections of that cast went, once they did.
+        File to which the corrections of that cast were moved.
     """
 
     folder: Path
-    prints: dict[str, str]
-    value: dict[str, Any]
-    other: Other | None = None
+    fingerprints: dict[str, str]
+    content: dict[str, Any]
+    other: OtherVideo | None = None
     set_aside: Path | None = None
-    _place: tuple[int, int] = (0, 0)  # which folder it is, whatever is there by now
+    _inode: tuple[int, int] = (0, 0)  # identifies the folder, should another take its place
 
     @classmethod
-    def open(cls, folder: Path, video: Video, settings: ScanSettings) -> RunNotes:
-        """Begin a run, or take up what is there."""
-        before = read_note(folder / RUN)
-        seen, now, other = _identified(video, before.get("video"))
+    def open(cls, folder: Path, video: Video, settings: ScanSettings) -> RunManifest:
+        """Return the manifest of a scan, with the stages of an earlier scan in the folder."""
+        before = read_manifest(folder / RUN)
+        seen, now, other = _identify(video, before.get("video"))
         if other is not None:
             before = {}
-        watching = [_WATCHING, now.to_json(), asdict(settings.watching), DEFAULTS[0]]
+        tracking = [_TRACKING_VERSION, now.to_json(), asdict(settings.tracking), DEFAULTS[0]]
         if settings.tracks is not None:
-            watching.append(_content(settings.tracks))
-        weights = _content(describer_file(settings.describer))
-        prints = {"watch": _print(watching, settings.describer, weights)}
+            tracking.append(_file_digest(settings.tracks))
+        weights = _file_digest(describer_file(settings.describer))
+        prints = {TRACKING: _digest(tracking, settings.describer, weights)}
         bounds = [settings.n_characters, settings.min_characters, settings.max_characters]
-        model = _content(settings.model) if settings.model else shipped_print()
-        prints["group"] = _print(prints["watch"], bounds, model, settings.finetune, __version__)
-        prints["report"] = _print(prints["group"])
-        value = {
+        model = _file_digest(settings.model) if settings.model else shipped_print()
+        prints[GROUPING] = _digest(prints[TRACKING], bounds, model, settings.finetune, __version__)
+        prints[REPORTING] = _digest(prints[GROUPING])
+        content = {
             "castlist": __version__,
             "video": {
-                **seen, "path": _way(folder, video.path), "duration": video.duration,
+                **seen, "path": _relative_path(folder, video.path), "duration": video.duration,
                 "size": list(video.size), "rate": video.rate, "fingerprint": now.to_json(),
             },
             "settings": {
                 **asdict(settings), "describer": printable(settings.describer),
-                "model": _model(settings.model), "model_print": settings.model and model,
+                "model": _model_name(settings.model), "model_print": settings.model and model,
                 "tracks": settings.tracks and printable(os.path.abspath(settings.tracks)),
             },
             "versions": {
@@ -98,68 +108,77 @@ class RunNotes:
                     for name in ("numpy", "torch", "av", "opencv-python-headless")
                 },
             },
-            "stages": _notes(before, "stages"),
-            "counts": _notes(before, "counts"),
+            "stages": _entries(before, "stages"),
+            "counts": _entries(before, "counts"),
         }  # fmt: skip
-        return cls(folder, prints, value, other, _place=_place(folder))
+        return cls(folder, prints, content, other, _inode=_inode(folder))
 
     def done(self, stage: str, *files: str) -> bool:
-        """Say whether a stage was finished before, with the settings of now."""
-        noted = self.value["stages"].get(stage, {}).get("print")
-        return noted == self.prints[stage] and all((self.folder / f).is_file() for f in files)
+        """Return whether a stage is done with the present settings, and its files exist."""
+        known = self.content["stages"].get(stage, {}).get("fingerprint")
+        unchanged = known == self.fingerprints[stage]
+        return unchanged and all((self.folder / file).is_file() for file in files)
 
     @property
-    def watched(self) -> float:
-        """When the video ended as it was watched, in seconds; 0 if that is not noted."""
-        end = self.value["stages"].get("watch", {}).get("end")
+    def video_end(self) -> float:
+        """End of the video in seconds, as found by tracking; 0 if unknown."""
+        end = self.content["stages"].get(TRACKING, {}).get("end")
         return float(end) if type(end) in (int, float) and 0 <= end < math.inf else 0.0
 
     @contextmanager
     def stage(self, name: str, began: float | None = None) -> Iterator[dict[str, Any]]:
-        """Note how long a stage took, since it began if not now, and that it is done."""
+        """Run a stage, and record that it is done and how long it took.
+
+        Yields the entry of the stage, to add values to. ``began`` is the time at which the stage
+        began, by ``time.perf_counter``, if it is not now.
+        """
         began = time.perf_counter() if began is None else began
-        for later in list(self.prints)[list(self.prints).index(name) :]:
-            self.value["stages"].pop(later, None)
-        self.write()  # before a file of theirs is touched: nobody may take it for theirs again
-        note: dict[str, Any] = {}
-        yield note
-        note |= {"print": self.prints[name], "seconds": round(time.perf_counter() - began, 3)}
-        self.value["stages"][name] = note
+        names = list(self.fingerprints)
+        for later in names[names.index(name) :]:
+            self.content["stages"].pop(later, None)
+        self.write()  # before a file changes: a killed stage must not count as done
+        entry: dict[str, Any] = {}
+        yield entry
+        entry["fingerprint"] = self.fingerprints[name]
+        entry["seconds"] = round(time.perf_counter() - began, 3)
+        self.content["stages"][name] = entry
         self.write()
 
     def write(self) -> None:
-        """Write ``run.json``, unless the folder is another by now: what is noted is not in it."""
-        if _place(self.folder) != self._place != (0, 0):
-            raise CastlistError(f"{self.folder} was removed meanwhile; scan again")
+        """Write ``run.json``; raise a CastlistError if the folder was removed or replaced."""
+        if _inode(self.folder) != self._inode != (0, 0):
+            raise CastlistError(f"{self.folder} was removed during the scan; scan again")
         with replacing(self.folder / RUN) as partial:
-            partial.write_text(json.dumps(self.value, indent=1, ensure_ascii=False), "utf-8")
+            partial.write_text(json.dumps(self.content, indent=1, ensure_ascii=False), "utf-8")
 
 
-def _identified(video: Video, noted: Any) -> tuple[dict[str, Any], Fingerprint, Other | None]:
-    """Say which file and which video it is, and whose cast is there if it is another's."""
+def _identify(
+    video: Video, known_video: Any
+) -> tuple[dict[str, Any], Fingerprint, OtherVideo | None]:
+    """Return data of the file, the video's fingerprint, and the known video if it is another."""
     stat = video.path.stat()
     seen = {
         "name": printable(video.path.name), "bytes": stat.st_size, "changed": stat.st_mtime_ns,
     }  # fmt: skip
-    noted = noted if isinstance(noted, dict) else {}
-    known = Fingerprint.from_json(noted.get("fingerprint"))
-    if known is not None and all(noted.get(key) == value for key, value in seen.items()):
-        return seen, known, None  # the very file
+    before = known_video if isinstance(known_video, dict) else {}
+    known = Fingerprint.from_json(before.get("fingerprint"))
+    if known is not None and all(before.get(key) == value for key, value in seen.items()):
+        return seen, known, None  # the same file
     now = fingerprint(video)
     differs = "" if known is None else difference_from(video, now, known)
-    return seen, now, Other(str(noted.get("name", "")), differs) if differs else None
+    return seen, now, OtherVideo(str(before.get("name", "")), differs) if differs else None
 
 
-def _notes(before: dict[str, Any], what: str) -> dict[str, Any]:
-    """Return what an earlier run noted, if that is what it looks like."""
-    noted: Any = before.get(what, {})
-    if not isinstance(noted, dict):
+def _entries(before: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the stages or counts of an earlier manifest, without malformed ones."""
+    found: Any = before.get(key, {})
+    if not isinstance(found, dict):
         return {}
-    return {key: one for key, one in noted.items() if what == "counts" or isinstance(one, dict)}
+    return {name: one for name, one in found.items() if key == "counts" or isinstance(one, dict)}
 
 
-def _place(folder: Path) -> tuple[int, int]:
-    """Tell a folder from another of its name; (0, 0) if there is none."""
+def _inode(folder: Path) -> tuple[int, int]:
+    """Return device and inode of a folder; (0, 0) if there is none."""
     try:
         stat = folder.stat()
     except OSError:
@@ -168,42 +187,78 @@ def _place(folder: Path) -> tuple[int, int]:
 
 
 def _version(package: str) -> str | None:
-    """Return the version of a package; None if it is not installed, as PyTorch need not be."""
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _print(*values: Any) -> str:
+def _digest(*values: Any) -> str:
+    """Return a short hash of values."""
     text = json.dumps(values, default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _way(folder: Path, video: Path) -> str:
-    """Say where the video is, seen from the folder: they may be moved together."""
+def _relative_path(folder: Path, video: Path) -> str:
+    """Return the path of the video relative to the folder, so that both can be moved together."""
     try:
         return printable(os.path.relpath(video.resolve(), folder.resolve()))
-    except ValueError:  # another drive
+    except ValueError:  # on another drive
         return printable(str(video.resolve()))
 
 
-def _model(path: Path | None) -> str:
-    """Say which model it is, wherever the next command is given."""
+def _model_name(path: Path | None) -> str:
+    """Return the absolute path of a model, or "shipped"."""
     return "shipped" if path is None else printable(os.path.abspath(path))
 
 
-def _content(path: Path | None) -> str:
-    """Return a hash of a file, where there is one."""
+def _file_digest(path: Path | None) -> str:
+    """Return the SHA-256 of a file; empty if there is none."""
     if path is None or not path.is_file():
         return ""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def read_note(path: Path) -> dict[str, Any]:
-    """Read a note of ours; one that is not there or damaged says nothing."""
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the content of a manifest; empty if it is missing or damaged."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def settings_of(run: dict[str, Any], folder: Path) -> ScanSettings:
+    """Return the settings in a manifest.
+
+    Parameters
+    ----------
+    run : dict
+        Content of ``run.json``.
+    folder : Path
+        The cast folder, for error messages.
+    """
+    recorded = run.get("settings", {})
+    try:
+        tracking, model = recorded.get("tracking", {}), recorded.get("model", "shipped")
+        return ScanSettings(
+            tracking=TrackingSettings(**_known_fields(TrackingSettings, tracking)),
+            model=None if model == "shipped" else Path(model),
+            tracks=None if recorded.get("tracks") is None else Path(recorded["tracks"]),
+            **{
+                name: value
+                for name, value in _known_fields(ScanSettings, recorded).items()
+                if name not in ("tracking", "model", "tracks")
+            },
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{folder / RUN}: no valid settings of a scan ({error}); scan again"
+        ) from error
+
+
+def _known_fields(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that are fields of a dataclass."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in values.items() if name in names}

@@ -1,4 +1,4 @@
-"""From a video file to its cast, in a folder: watch, group, report."""
+"""Scanning a video: track faces, group the tracks into characters, write the report."""
 
 from __future__ import annotations
 
@@ -45,28 +45,53 @@ from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.shipped import shipped_model
-from castlist.pipeline.networks import Networks
-from castlist.pipeline.run_manifest import RunNotes, read_note
+from castlist.pipeline.run_manifest import (
+    GROUPING,
+    REPORTING,
+    TRACKING,
+    RunManifest,
+    read_manifest,
+)
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
 from castlist.report.folder import report_folder
 from castlist.tracks import TrackSet
-from castlist.video.checkpoint import Parts
+from castlist.video.checkpoint import Checkpoint
 from castlist.video.describe import SFACE, Describer, open_describer
-from castlist.video.detect import Detector, smallest_face
-from castlist.video.external_tracks import GivenBoxes, watch_given
+from castlist.video.detect import Detector, open_detector, smallest_face
+from castlist.video.external_tracks import ExternalBoxes, track_given_boxes
 from castlist.video.frames import Video, open_video
-from castlist.video.shot_tracking import WatchedShot, watch
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.shot_tracking import TrackedShot, track_shots
+from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import REGISTRY
 
 SUFFIX = ".cast"
 PARTS = "parts"
-_SECONDS_A_PART = 5.0
+_SECONDS_PER_PART = 5.0  # between two writes of the checkpoint
 
 
-class OtherVideo(InputError):
+class OtherVideoError(InputError):
     """The folder holds the cast of another video."""
+
+
+class Networks:
+    """Detectors and describers, opened on first use and kept for the next video."""
+
+    def __init__(self) -> None:
+        self._detectors: dict[str, Detector] = {}
+        self._describers: dict[tuple[str, str], Describer] = {}
+
+    def detector(self, device: str = "cpu") -> Detector:
+        """Return the default detector on a device."""
+        if device not in self._detectors:
+            self._detectors[device] = open_detector(device)
+        return self._detectors[device]
+
+    def describer(self, choice: str, device: str, progress: Progress = silent) -> Describer:
+        """Return a describer, chosen as in :func:`castlist.open_describer`."""
+        if (choice, device) not in self._describers:
+            self._describers[choice, device] = open_describer(choice, device, progress)
+        return self._describers[choice, device]
 
 
 @dataclass(frozen=True)
@@ -76,13 +101,13 @@ class Scan:
     Attributes
     ----------
     folder : Path
-        Where all of it is.
+        The cast folder.
     cast : Cast
-        Who is in the video, with what was corrected.
+        The characters of the video, with all corrections.
     run : dict
         Settings, versions, timings and counts, as in ``run.json``.
     set_aside : Path or None
-        Where the corrections of another video's cast are now, if this one took its place.
+        File with the corrections of another video's cast, if this scan replaced it.
     """
 
     folder: Path
@@ -92,7 +117,7 @@ class Scan:
 
     @property
     def report(self) -> Path:
-        """The page to look at."""
+        """Path of the HTML report."""
         return self.folder / REPORT
 
 
@@ -103,201 +128,203 @@ def scan(
     *,
     replace: bool = False,
     networks: Networks | None = None,
-    patience: float = 0.0,
+    lock_timeout: float = 0.0,
     progress: Progress = silent,
 ) -> Scan:
-    """Find out who is in a video.
+    """Find the characters of a video and write a cast folder.
 
     Parameters
     ----------
     video : path
         A video file.
     folder : path, optional
-        Where to put the result; ``<video>.cast`` beside the video if not given. A scan that was
-        cut off goes on from there, and what is done is done again only if a setting that matters
-        for it changed.
-    replace : bool
-        Whether the cast of another video in that folder may be replaced. What people said of it is
-        moved to a dated file in the folder, and is not applied to this video.
+        The cast folder; by default ``<video>.cast`` beside the video. An interrupted scan resumes
+        from this folder. A stage that is done is repeated only if a setting it depends on has
+        changed.
     settings : ScanSettings, optional
-        How.
+        Settings; the defaults if not given.
+    replace : bool
+        Whether to replace the cast of another video in the folder. Its corrections are moved to a
+        dated file in the folder and are not applied to this video.
     networks : Networks, optional
-        Detector and describer, for who scans many videos and would load them once.
-    patience : float
-        Seconds to wait for who else is at work on the folder.
+        Opened networks, to load them only once for many videos.
+    lock_timeout : float
+        Seconds to wait if another process has locked the folder.
     progress : callable
-        Told how far it is.
+        Called with the stage, the number of items done and the total.
 
     Raises
     ------
-    OtherVideo
-        The folder holds the cast of another video, by its content and not by its name.
+    OtherVideoError
+        The folder holds the cast of another video. Videos are compared by content, not by name.
     """
     path, settings = Path(video), settings or ScanSettings()
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
     if settings.tracks is not None and not settings.tracks.is_file():
-        raise InputError(f"{settings.tracks}: no such file of tracks")
+        raise InputError(f"{settings.tracks}: no such file")
     folder = Path(folder) if folder is not None else cast_folder(path)
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a cast needs a folder")
-    check_for_scan(folder)  # before a lock is put there
+        raise InputError(f"{folder} is a file, not a folder")
+    check_for_scan(folder)  # before the lock file is created in it
     if settings.finetune:
-        require("torch", "fine-tuning")  # now, and not after an hour of watching
+        require("torch", "fine-tuning")  # fail before tracking, not after it
     with ExitStack() as held:
         with open_video(path) as opened:
-            model = _model(settings)
-            held.enter_context(locked(folder, patience))
-            check_for_scan(folder)  # while nobody changes it
-            notes = RunNotes.open(folder, opened, settings)
-            if notes.other is not None and not replace:
-                raise OtherVideo(
-                    f"{folder} holds the cast of another video, {notes.other.name}: {path} is not "
-                    f"that one, as {notes.other.difference}; scan it into another folder, or "
+            model = _open_model(settings)
+            held.enter_context(locked(folder, lock_timeout))
+            check_for_scan(folder)  # again, under the lock
+            manifest = RunManifest.open(folder, opened, settings)
+            if manifest.other is not None and not replace:
+                raise OtherVideoError(
+                    f"{folder} holds the cast of another video, {manifest.other.name}; {path} "
+                    f"differs: {manifest.other.difference}. Scan it into another folder, or "
                     "replace that cast"
                 )
-            how = (model, networks or Networks(), progress)
-            tracks, publish = _watched(notes, settings, opened, *how)
-            notes.value["video"]["duration"] = max(opened.duration, notes.watched)
-        scanned = _group(notes, settings, tracks, model, publish, progress)
+            tracks, publish = _track(
+                manifest, settings, opened, model, networks or Networks(), progress
+            )
+            manifest.content["video"]["duration"] = max(opened.duration, manifest.video_end)
+        scanned = _group(manifest, settings, tracks, model, publish, progress)
         with closing(Corrections(folder, scanned=scanned)) as corrections:
-            notes.value["given_up"] = _given_up(corrections)
-            _report(notes, corrections)
-            return Scan(folder, corrections.cast, notes.value, notes.set_aside)
+            manifest.content["given_up"] = _given_up(corrections)
+            _report(manifest, corrections)
+            return Scan(folder, corrections.cast, manifest.content, manifest.set_aside)
 
 
 def cast_folder(video: Path, out: Path | None = None, alone: bool = True) -> Path:
-    """Return where the cast of a video goes: beside it, or into a folder.
+    """Return the cast folder of a video, beside it or in another folder.
 
     Parameters
     ----------
     video : Path
         The video.
     out : Path, optional
-        The folder that the cast's own folder goes into.
+        Parent of the cast folder; by default the folder of the video.
     alone : bool
-        Whether no other video goes there that is called the same but for its suffix.
+        Whether no other video there has the same name but for its suffix.
     """
     place = video.parent if out is None else out
     short, whole = place / f"{video.stem}{SUFFIX}", place / f"{video.name}{SUFFIX}"
-    if _video_noted(whole) == printable(video.name):
+    if _scanned_video(whole) == printable(video.name):
         return whole
-    return short if alone or _video_noted(short) == printable(video.name) else whole
+    return short if alone or _scanned_video(short) == printable(video.name) else whole
 
 
-def _video_noted(folder: Path) -> str:
-    """Return what the video of a cast was called when it was scanned."""
-    video = read_note(folder / RUN).get("video")
+def _scanned_video(folder: Path) -> str:
+    """Return the name of the video in a cast folder, as it was when scanned."""
+    video = read_manifest(folder / RUN).get("video")
     return str(video.get("name", "")) if isinstance(video, dict) else ""
 
 
-def _watched(
-    notes: RunNotes, settings: ScanSettings, video: Video, model: BallModel, networks: Networks,
-    progress: Progress,
+def _track(
+    manifest: RunManifest, settings: ScanSettings, video: Video, model: BallModel,
+    networks: Networks, progress: Progress,
 ) -> tuple[TrackSet, Callable[[], None] | None]:  # fmt: skip
-    """Find and describe the tracks of the video.
+    """Return the tracks of the video, from the folder if they are there already.
 
     Returns
     -------
     tracks : TrackSet
-        The tracks.
+        The tracks, with features.
     publish : callable or None
-        Puts them in the place of an earlier scan's, which is as it was until then; None if they
-        are there already.
+        Replaces the tracks of an earlier scan by these, which nothing has changed until then.
+        None if these are in place already.
     """
-    path = notes.folder / TRACKS
-    if notes.done("watch", TRACKS):
-        with suppress(InputError):  # damaged since: made again
+    path = manifest.folder / TRACKS
+    if manifest.done(TRACKING, TRACKS):
+        with suppress(InputError):  # damaged since then: repeat the stage
             tracks = read_tracks(path)
-            Parts(notes.folder / PARTS).clear()  # killed before it did
+            Checkpoint(manifest.folder / PARTS).clear()  # if it was killed before it did
             return tracks, None
     describer = networks.describer(settings.describer, settings.device, progress)
-    if model.describer not in ("", describer.name):  # now, and not after an hour of watching
+    if model.describer not in ("", describer.name):  # fail before tracking, not after it
         raise InputError(
-            f"this model takes features of {model.describer}, and the describer is {describer.name}"
+            f"the model needs features of {model.describer}, but the describer is {describer.name}"
         )
-    given = None if settings.tracks is None else GivenBoxes(read_given(settings.tracks), video)
-    began, parts = time.perf_counter(), _parts(notes)
-    resumed = parts.end
-    if not (notes.folder / RUN).is_file():
-        notes.write()  # says whose the folder is, should this be cut off
-    if parts.place is not None:
+    given = None if settings.tracks is None else ExternalBoxes(read_given(settings.tracks), video)
+    began, checkpoint = time.perf_counter(), _open_checkpoint(manifest)
+    resumed_at = checkpoint.end
+    if not (manifest.folder / RUN).is_file():
+        manifest.write()  # marks the folder as a scan's, should this one be interrupted
+    if checkpoint.resume_point is not None:
         detector = networks.detector(settings.device)
-        _watch_into(parts, video, detector, describer, settings.watching, given, progress)
-    tracks = parts.join(printable(video.path.name), describer.name)
-    watched = time.perf_counter() - began
+        _track_into(checkpoint, video, detector, describer, settings.tracking, given, progress)
+    tracks = checkpoint.join(printable(video.path.name), describer.name)
+    elapsed = time.perf_counter() - began
     counts = {
-        "pictures": parts.looks, "damaged_packets": parts.damaged, "tracks": len(tracks),
-        "faces": tracks.n_faces, "shots": parts.shots,
-        "smallest_face": smallest_face(video.size, settings.watching),
+        "pictures": checkpoint.n_frames, "damaged_packets": checkpoint.damaged,
+        "tracks": len(tracks),
+        "faces": tracks.n_faces, "shots": checkpoint.shots,
+        "smallest_face": smallest_face(video.size, settings.tracking),
     }  # fmt: skip
     if given is not None:
         counts["given_tracks"] = len(given)
 
     def publish() -> None:
-        if notes.other is not None:  # before it is noted that this is another video
-            notes.set_aside = set_aside(notes.folder / CORRECTIONS)
-        with notes.stage("watch", time.perf_counter() - watched) as note:
+        if manifest.other is not None:  # before the manifest says that this is another video
+            manifest.set_aside = set_aside(manifest.folder / CORRECTIONS)
+        with manifest.stage(TRACKING, time.perf_counter() - elapsed) as entry:
             write_tracks(path, tracks)
-            parts.publish(notes.folder / FACES)
-            note |= {"resumed_at": resumed, "end": parts.end}
-            notes.value["counts"] |= counts
-        parts.clear()
+            checkpoint.publish(manifest.folder / FACES)
+            entry |= {"resumed_at": resumed_at, "end": checkpoint.end}
+            manifest.content["counts"] |= counts
+        checkpoint.clear()
 
-    notes.value["stages"]["watch"] = {"end": parts.end}
+    manifest.content["stages"][TRACKING] = {"end": checkpoint.end}
     return tracks, publish
 
 
-def _watch_into(
-    parts: Parts, video: Video, detector: Detector, describer: Describer,
-    settings: WatchSettings, given: GivenBoxes | None, progress: Progress,
+def _track_into(
+    checkpoint: Checkpoint, video: Video, detector: Detector, describer: Describer,
+    settings: TrackingSettings, given: ExternalBoxes | None, progress: Progress,
 ) -> None:  # fmt: skip
-    """Watch what is not watched yet, and write it down every few seconds."""
+    """Track the rest of a video, and write the checkpoint every few seconds."""
     total = max(1, round(video.duration))
-    waiting: list[WatchedShot] = []
+    unwritten: list[TrackedShot] = []
     written, damaged = time.monotonic(), 0
 
-    def at(moment: float) -> None:
-        progress("finding faces", min(round(moment), total), total)
+    def report(moment: float) -> None:
+        progress(TRACKING, min(round(moment), total), total)
 
-    at(parts.end)
-    how = (detector, describer, settings, parts.place, at)
-    watching = watch(video, *how) if given is None else watch_given(video, given, *how)
-    with closing(watching) as shots:
+    report(checkpoint.end)
+    how = (detector, describer, settings, checkpoint.resume_point, report)
+    tracked = track_shots(video, *how) if given is None else track_given_boxes(video, given, *how)
+    with closing(tracked) as shots:
         for shot in shots:
-            waiting.append(shot)
-            due = shot.cut and time.monotonic() - written > _SECONDS_A_PART
+            unwritten.append(shot)
+            due = shot.cut and time.monotonic() - written > _SECONDS_PER_PART
             if shot.next is None or due:
-                parts.add(waiting, video.damaged - damaged)
-                waiting, written, damaged = [], time.monotonic(), video.damaged
-    at(total)
+                checkpoint.add(unwritten, video.damaged - damaged)
+                unwritten, written, damaged = [], time.monotonic(), video.damaged
+    report(total)
 
 
-def _parts(notes: RunNotes) -> Parts:
-    """Take up the parts of a run that was cut off, if it had the settings of now."""
-    folder = notes.folder / PARTS
-    mark = folder / "settings.json"
-    if read_note(mark).get("watch") != notes.prints["watch"]:
+def _open_checkpoint(manifest: RunManifest) -> Checkpoint:
+    """Return the checkpoint of an interrupted scan with the same settings, or an empty one."""
+    folder = manifest.folder / PARTS
+    settings, fingerprint = folder / "settings.json", manifest.fingerprints[TRACKING]
+    if read_manifest(settings).get("fingerprint") != fingerprint:
         if folder.exists():
             shutil.rmtree(folder)
-        with replacing(mark) as partial:
-            partial.write_text(json.dumps({"watch": notes.prints["watch"]}), "utf-8")
-    return Parts.resume(folder)
+        with replacing(settings) as partial:
+            partial.write_text(json.dumps({"fingerprint": fingerprint}), "utf-8")
+    return Checkpoint.resume(folder)
 
 
 def _group(
-    notes: RunNotes, settings: ScanSettings, tracks: TrackSet, model: BallModel,
+    manifest: RunManifest, settings: ScanSettings, tracks: TrackSet, model: BallModel,
     publish: Callable[[], None] | None, progress: Progress,
 ) -> Scanned:  # fmt: skip
-    """Group the tracks into characters, and put all in the place of an earlier scan."""
-    if publish is None and notes.done("group", CAST, POINTS):
-        with suppress(InputError):  # damaged since: made again
-            return read_scanned(notes.folder)
-    # Before what an earlier scan made of them is forgotten.
+    """Group the tracks into characters, and replace the files of an earlier scan."""
+    if publish is None and manifest.done(GROUPING, CAST, POINTS):
+        with suppress(InputError):  # damaged since then: repeat the stage
+            return read_scanned(manifest.folder)
+    # Before the files of an earlier scan are replaced.
     check_number(tracks, settings.n_characters, settings.min_characters)
     began = time.perf_counter()
-    again = notes.other is None and was_scanned(notes.folder)
-    duration = notes.value["video"]["duration"]
+    again = manifest.other is None and was_scanned(manifest.folder)
+    duration = manifest.content["video"]["duration"]
     about: dict[str, Any] = {}
     cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
     if len(tracks):
@@ -306,7 +333,12 @@ def _group(
         points = embed_tracks(tracks, model)
         if again:
             made = regroup(
-                notes.folder, tracks, points, model.threshold, asdict(settings), progress=progress
+                manifest.folder,
+                tracks,
+                points,
+                model.threshold,
+                asdict(settings),
+                progress=progress,
             )
             labels, state = made.labels, State.of(made.labels)
             about |= {"next": made.next_id, "taken": made.taken}
@@ -319,40 +351,41 @@ def _group(
             ).labels  # fmt: skip
         cast = make_cast(tracks, labels, tracks.mean_features(), duration, state)
     elif again:
-        about["next"] = next_id(notes.folder)
+        about["next"] = next_id(manifest.folder)
     about |= {"threshold": model.threshold, "points": digest(points.tobytes())}
-    # If the scan is killed from here on, the ids are in it: the earlier cast cannot be read then.
-    save_cast(cast, notes.folder / NEXT_CAST, about)
-    if publish is not None:  # the earlier scan is whole until here
+    # If the scan is killed from here on, the earlier cast is unreadable: its ids are in this file.
+    save_cast(cast, manifest.folder / NEXT_CAST, about)
+    if publish is not None:  # until here the earlier scan is intact
         publish()
-    with notes.stage("group", began):
-        write_points(notes.folder, points)
-        # The last of all: it says which tracks and points are its own.
-        os.replace(notes.folder / NEXT_CAST, notes.folder / CAST)
-        notes.value["counts"]["characters"] = len(cast.characters)
-    return Scanned.of(cast, points, {"next": 1, **about}, notes.folder, notes.value)
+    with manifest.stage(GROUPING, began):
+        write_points(manifest.folder, points)
+        # Last: the cast names the tracks and points that belong to it.
+        os.replace(manifest.folder / NEXT_CAST, manifest.folder / CAST)
+        manifest.content["counts"]["characters"] = len(cast.characters)
+    return Scanned.of(cast, points, {"next": 1, **about}, manifest.folder, manifest.content)
 
 
 def _given_up(corrections: Corrections) -> dict[str, Any]:
-    """Say which tracks share a frame, and were put together for the number of characters."""
+    """Return the tracks that share a frame, but had to be grouped for the number of characters."""
     pairs = not_waived(corrections.overlaps, corrections.state.waived)
     one, other = corrections.state.owner[pairs].T
     return told(corrections.tracks, pairs[one == other])
 
 
-def _report(notes: RunNotes, corrections: Corrections) -> None:
-    """Write the page, with what was corrected."""
-    known = notes.value["stages"].get("report", {}).get("events")
-    if notes.done("report", REPORT) and known == corrections.last:
+def _report(manifest: RunManifest, corrections: Corrections) -> None:
+    """Write the report, with all corrections."""
+    known = manifest.content["stages"].get(REPORTING, {}).get("events")
+    if manifest.done(REPORTING, REPORT) and known == corrections.last:
         return
-    with notes.stage("report") as note:
-        note["events"] = corrections.last
+    with manifest.stage(REPORTING) as entry:
+        entry["events"] = corrections.last
         report_folder(corrections)
 
 
-def _model(settings: ScanSettings) -> BallModel:
+def _open_model(settings: ScanSettings) -> BallModel:
+    """Return the model of the settings, or the one shipped for their describer."""
     if settings.model is not None:
         return load_model(settings.model)
     if settings.describer not in REGISTRY:
-        open_describer(settings.describer, settings.device)  # says so if there is none
+        open_describer(settings.describer, settings.device)  # raises if there is none
     return shipped_model(SFACE.get(settings.describer, settings.describer))

@@ -1,4 +1,4 @@
-"""What a scan depends on besides the video."""
+"""Settings of a scan."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ import numpy as np
 
 from castlist.errors import InputError
 from castlist.video.inference import check_device
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import DEFAULTS
 
 
 @dataclass(frozen=True)
 class ScanSettings:
-    """What a scan depends on besides the video.
+    """Settings of a scan.
 
     Attributes
     ----------
-    watching : WatchSettings
-        How closely the video is looked at.
+    tracking : TrackingSettings
+        Settings of face detection and tracking.
     describer : str
-        As :func:`castlist.video.describe.open_describer` takes it.
+        Describer, as :func:`castlist.open_describer` takes it.
     model : Path or None
-        A trained model; the one that comes with castlist if not given.
-    n_characters : int, optional
-        Number of characters to make.
-    min_characters, max_characters : int, optional
-        Bounds of the number of characters.
+        A trained model; by default the one shipped with castlist.
+    n_characters, min_characters, max_characters : int, optional
+        Number of characters, or bounds of it, if you know them.
     finetune : bool
-        Whether the model is fine-tuned on the video first, with the tracks that share a frame.
+        Whether to fine-tune the model on the video first, with tracks that share a frame.
     device : str
-        Where networks run, a key of :data:`castlist.video.inference.DEVICES`.
+        Device that runs the networks, a key of :data:`castlist.video.inference.DEVICES`.
     tracks : Path or None
-        Tracks made elsewhere, in a MOT or CVAT file, to be looked at instead of finding faces.
+        MOT or CVAT file of tracks made by another tool. Their boxes are used instead of detecting
+        faces.
     """
 
-    watching: WatchSettings = field(default_factory=WatchSettings)
+    tracking: TrackingSettings = field(default_factory=TrackingSettings)
     describer: str = DEFAULTS[1]
     model: Path | None = None
     n_characters: int | None = None
@@ -53,18 +52,21 @@ class ScanSettings:
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
         if self.n_characters is not None and (self.min_characters or self.max_characters):
-            raise InputError("give the number of characters or bounds for it, not both")
+            raise InputError("give either the number of characters or bounds, not both")
         if (self.min_characters or 0) > (self.max_characters or np.inf):
             raise InputError(
-                f"the minimum number of characters, {self.min_characters}, is greater than the "
-                f"maximum, {self.max_characters}"
+                f"min_characters ({self.min_characters}) is greater than "
+                f"max_characters ({self.max_characters})"
             )
         check_device(self.device)
-        if not 0 < self.watching.sample_rate <= 1000:
-            raise InputError("the sample rate must be more than 0 pictures per second")
-        if not 0 <= self.watching.min_score <= 1:
-            raise InputError(f"the least score must be 0 to 1, not {self.watching.min_score}")
-        if self.watching.look_width is not None and not 64 <= self.watching.look_width <= 16_384:
+        rate, score, width = (
+            self.tracking.sample_rate, self.tracking.min_score, self.tracking.look_width
+        )  # fmt: skip
+        if not 0 < rate <= 1000:
             raise InputError(
-                f"the look width must be 64 to 16,384 pixels, not {self.watching.look_width}"
+                f"the sample rate must be above 0 and at most 1,000 frames per second, not {rate}"
             )
+        if not 0 <= score <= 1:
+            raise InputError(f"the minimum score must be between 0 and 1, not {score}")
+        if width is not None and not 64 <= width <= 16_384:
+            raise InputError(f"the look width must be 64 to 16,384 pixels, not {width}")

@@ -1,4 +1,4 @@
-"""Cutting faces out of pictures: aligned for a describer, and as a person wants to see them."""
+"""Cropping faces: aligned for a describer, and with hair and shoulders to show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from castlist.video.frames import Image, shrunk
 
-#: Where eyes, nose and mouth belong in a 112 × 112 face of the ArcFace kind.
+#: Positions of eyes, nose and mouth in an aligned face of 112 × 112 pixels, as in ArcFace.
 TEMPLATE = np.array(
     [
         [38.2946, 51.6963],
@@ -19,20 +19,20 @@ TEMPLATE = np.array(
     ]
 )
 ALIGNED_SIDE = 112
-PICTURE_SIDE = 224  # pixels of a face shown to people, at most
-_PICTURE_SPAN = 2.1  # sides of the box: hair and shoulders are part of who somebody is
-_PICTURE_ABOVE = 0.46  # of the square above the face's middle: shoulders need more room than hair
+PICTURE_SIDE = 224  # maximum side of a picture to show, in pixels
+_PICTURE_SPAN = 2.1  # side of the picture in sides of the box: room for hair and shoulders
+_PICTURE_ABOVE = 0.46  # share above the face's centre: shoulders need more room than hair
 
 
 def aligned(image: Image, landmarks: NDArray[np.floating]) -> Image:
-    """Turn, scale and move a face onto the template, by least squares (Umeyama, 1991)."""
+    """Return a face rotated, scaled and moved onto the template (least squares; Umeyama, 1991)."""
     matrix = similarity(np.asarray(landmarks, np.float64), TEMPLATE)
     side = (ALIGNED_SIDE, ALIGNED_SIDE)
     return np.asarray(cv2.warpAffine(image, matrix, side, flags=cv2.INTER_CUBIC), np.uint8)
 
 
 def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the 2 × 3 matrix of the similarity that best maps points onto others."""
+    """Return the 2 × 3 matrix of the similarity that best maps source points to target points."""
     from_mean, to_mean = source.mean(axis=0), target.mean(axis=0)
     x, y = source - from_mean, target - to_mean
     # In the plane a similarity is a complex number: z ↦ a z, with a = Σ z̄ w / Σ |z|².
@@ -46,9 +46,9 @@ def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDAr
 def square_around(
     box: NDArray[np.floating], side: float | None = None
 ) -> tuple[float, float, float]:
-    """Return left, top and side of the square around a face that holds hair and shoulders.
+    """Return left, top and side of the square around a face with hair and shoulders.
 
-    ``side`` is another size, if there is no room for it.
+    ``side`` replaces the default side, if there is no room for it.
     """
     x, y, w, h = (float(value) for value in box)
     side = max(w, h) * _PICTURE_SPAN if side is None else side
@@ -56,11 +56,11 @@ def square_around(
 
 
 def picture(image: Image, box: NDArray[np.floating]) -> Image:
-    """Cut out a face with hair and shoulders, square and small."""
+    """Return a small square picture of a face with hair and shoulders."""
     height, width = image.shape[:2]
     wanted = square_around(box)[2]
     side = min(max(1, round(wanted)), height, width)
-    # At the border, move the square into the picture rather than make up what is not there.
+    # At the border, move the square into the image instead of padding it.
     x, y, _ = square_around(box, side)
     left = min(max(round(x), 0), width - side)
     top = min(max(round(y), 0), height - side)
@@ -70,14 +70,14 @@ def picture(image: Image, box: NDArray[np.floating]) -> Image:
 
 
 def quality(face: Image, box: NDArray[np.floating], landmarks: NDArray[np.floating]) -> float:
-    """Return how well a face shows who it is, 0 to 1: large, sharp and frontal is best.
+    """Return the quality of a face for recognition, 0 to 1: large, sharp and frontal is best.
 
     Parameters
     ----------
     face : ndarray
-        The face on the template.
+        The aligned face.
     box, landmarks : ndarrays
-        Where it is in its picture.
+        Its box and landmarks in the image.
     """
     size = min(1.0, float(min(box[2], box[3])) / ALIGNED_SIDE)
     gray = cv2.cvtColor(face, cv2.COLOR_BGR2GRAY)

@@ -1,4 +1,4 @@
-"""Making a good photograph look like a face on television."""
+"""Degrading photographs of faces so that they look like frames of television."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from castlist.video.frames import Image
 
-#: Face width, blur (in pixels of the small face), brightness, JPEG quality, and how far off
-#: landmarks are (in face widths): what the faces of the paper's episodes go through.
+#: Ranges of face width, blur (in pixels of the small face), brightness and JPEG quality, and the
+#: standard deviation of landmarks (in face widths), as in the episodes of the paper.
 WIDTHS = (24.0, 120.0)
 BLURS = (0.0, 1.2)
 GAINS = (0.35, 1.1)
@@ -21,7 +21,7 @@ JITTER = 0.02
 
 @dataclass(frozen=True)
 class Look:
-    """How television shows a face: its width in pixels, blur, light and JPEG quality."""
+    """The look of a face on television: width in pixels, blur, brightness and JPEG quality."""
 
     width: float
     blur: float
@@ -29,9 +29,9 @@ class Look:
     quality: int
 
     def varied(self, rng: np.random.Generator) -> Look:
-        """Return another moment of the same shot: nearly the same, but sharper or more blurred.
+        """Return the look at another moment of the same shot.
 
-        Size and light change little within a shot; motion blur comes and goes.
+        Size and brightness change little within a shot; motion blur varies.
         """
         wider, lighter = rng.uniform(0.9, 1.1, 2)
         blur = float(rng.uniform(0, 1.5)) * self.blur
@@ -39,7 +39,7 @@ class Look:
 
 
 def draw_look(rng: np.random.Generator) -> Look:
-    """Draw how a face is shown."""
+    """Return a random look."""
     return Look(
         width=float(np.exp(rng.uniform(*np.log(WIDTHS)))),
         blur=float(rng.uniform(*BLURS)),
@@ -55,23 +55,23 @@ def degrade(
     look: Look,
     rng: np.random.Generator,
 ) -> tuple[Image, NDArray[np.float32], NDArray[np.float32]]:
-    """Shrink, blur, darken and recompress a picture, and move the landmarks a little.
+    """Return a picture shrunk, blurred, darkened and recompressed, with inexact landmarks.
 
     Parameters
     ----------
     image : ndarray
-        A picture.
+        The picture.
     box, landmarks : ndarrays
-        The face in it.
+        Box and landmarks of its face.
     look : Look
-        What it is to look like. A face is never made larger.
+        The look to give it. A face is never enlarged.
     rng : Generator
-        Where the landmarks' errors come from.
+        Random generator for the errors of the landmarks.
 
     Returns
     -------
     image, box, landmarks : ndarrays
-        The same face, worse.
+        The degraded picture, and the box and landmarks in it.
     """
     scale = min(1.0, look.width / max(float(box[2]), 1.0))
     height, across = image.shape[:2]

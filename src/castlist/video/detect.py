@@ -1,4 +1,7 @@
-"""Finding faces in a picture. Another detector is another class with this one method."""
+"""Detecting faces in an image.
+
+To add a detector, write a class with the methods of `Detector` and open it in `open_detector`.
+"""
 
 from __future__ import annotations
 
@@ -14,38 +17,39 @@ from numpy.typing import NDArray
 
 from castlist.video.frames import Image, shrunk
 from castlist.video.inference import Input, open_network
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import DEFAULTS, fetch
 
-#: Every picture is looked at in this width: most faces are large enough, and it is fast.
+#: Width to which every sampled frame is scaled down: fast, and most faces are large enough.
 LOOK_WIDTH = 640
-#: … and once per second in a larger one, as a part of the video's width, for small faces.
+#: Once per second frames are wider, to detect small faces: a share of the video's width, at most
+#: the second value.
 WIDE_SHARE, WIDEST = 2 / 3, 1280
-#: Width of the smallest face that the network finds, in pixels of what it is shown; half of the
-#: faces of this width are found in a picture (``docs/development/performance.md``).
+#: Width of the smallest face that is detected, in pixels of the network's input. Half of the faces
+#: of this width are detected per frame (``docs/development/performance.md``).
 SMALLEST = 15.0
 
-_CANDIDATE = 0.35  # score of what may be a face, if a closer look says so
-_CLEAR = 0.8  # score from which on no closer look is needed
-#: Pixels between the places of the network's grids.
+_CANDIDATE = 0.35  # minimum score of a candidate, which a close-up has to confirm
+_CLEAR = 0.8  # score from which on no close-up is needed
+#: Pixels between the cells of the network's three grids.
 STRIDES = (8, 16, 32)
-_OVERLAP = 0.3  # (IoU) from which on two candidates are one face
-_CLOSE_SIDE = 128  # pixels of the picture of a closer look
-_CLOSE_FACE = 64  # … and of the face in it
-#: Score below which a closer look has to say so.
+_OVERLAP = 0.3  # IoU above which two candidates are one face
+_CLOSE_SIDE = 128  # side of a close-up in pixels
+_CLOSE_FACE = 64  # side of the face in it
+#: Score below which a close-up has to confirm a candidate.
 WEAK = 0.6
-_TILT = 30.0  # degrees that a head may be tilted by
-_NEAR = 0.8  # score of a closer look that confirms a weak candidate …
-_TILTED = 0.88  # … and of one at a tilted face
+_TILT = 30.0  # degrees by which close-ups are rotated to detect tilted heads
+_NEAR = 0.8  # minimum score of a close-up that confirms a weak candidate …
+_TILTED = 0.88  # … and of a rotated close-up
 
 
 def wide_width(width: int) -> int:
-    """Return the width in which a video of a width is looked at for small faces, by default."""
+    """Return the default width of the frames of a video in which small faces are detected."""
     return round(min(width, max(LOOK_WIDTH, min(WIDE_SHARE * width, WIDEST))))
 
 
-def smallest_face(size: tuple[int, int], settings: WatchSettings) -> int:
-    """Return the width of the smallest face that can be seen in a video, in its pixels."""
+def smallest_face(size: tuple[int, int], settings: TrackingSettings) -> int:
+    """Return the width of the smallest face that can be detected in a video, in its pixels."""
     longest = max(size)
     looked = min(longest, settings.look_width or wide_width(longest))
     return max(settings.min_face, math.ceil(SMALLEST * longest / looked))
@@ -53,16 +57,16 @@ def smallest_face(size: tuple[int, int], settings: WatchSettings) -> int:
 
 @dataclass(frozen=True)
 class Faces:
-    """The faces found in one picture, in its pixels.
+    """The faces of one image, in its pixels.
 
     Attributes
     ----------
     box : ndarray of shape (n, 4)
         x, y, width, height.
     landmarks : ndarray of shape (n, 5, 2)
-        Eyes, nose tip, corners of the mouth; what is left in the picture first.
+        Eyes, nose tip, corners of the mouth; the left one in the image first.
     score : ndarray of shape (n,)
-        How sure the detector is, 0 to 1.
+        Detection score, 0 to 1.
     """
 
     box: NDArray[np.float32]
@@ -83,37 +87,43 @@ class Faces:
 
     @classmethod
     def all(cls, some: Sequence[Faces]) -> Faces:
-        """Return the faces of all of some, which are of the same picture."""
+        """Return the concatenation of faces of the same image."""
         columns = zip(*((one.box, one.landmarks, one.score) for one in some), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
 
 class Detector(Protocol):
-    """Finds faces."""
+    """A detector of faces."""
 
     name: str
 
     def detect(self, image: Image, width: int = LOOK_WIDTH) -> Faces:
-        """Find what may be faces in a picture, scaled down to a width if it is wider."""
+        """Return candidates for faces in an image, scaled down to a width if it is wider."""
 
     def closer(
         self, image: Image, box: NDArray[np.floating], turn: float = 0.0, mirror: bool = False
     ) -> Faces:
-        """Find the face at a place of a picture, from near, turned or mirrored: one, or none."""
+        """Return the face at a box in a close-up, rotated or mirrored: one face, or none."""
 
 
 def open_detector(device: str = "cpu") -> Detector:
-    """Open the default detector, on a key of :data:`castlist.video.inference.DEVICES`."""
+    """Return the default detector.
+
+    Parameters
+    ----------
+    device : str
+        A key of :data:`castlist.video.inference.DEVICES`.
+    """
     return YuNet(fetch(DEFAULTS[0]), device)
 
 
 class YuNet:
-    """The OpenCV Zoo's YuNet.
+    """YuNet, the face detector of the OpenCV Zoo.
 
     Parameters
     ----------
     path : path
-        Its ONNX file, for pictures of any size (``scripts/yunet_any_size.py``).
+        Its ONNX file, for images of any size (``scripts/yunet_any_size.py``).
     device : str
         A key of :data:`castlist.video.inference.DEVICES`.
     """
@@ -123,15 +133,15 @@ class YuNet:
         self._network = open_network(path, Input(), device)
 
     def _found(self, image: Image) -> Faces:
-        """Return what may be faces in a picture, in its own size."""
+        """Return candidates for faces in an image of any size, unscaled."""
         height, width = (-(-side // STRIDES[-1]) * STRIDES[-1] for side in image.shape[:2])
         padded = np.zeros((1, height, width, 3), np.uint8)
         padded[0, : image.shape[0], : image.shape[1]] = image
         outputs = [one[0] for one in self._network(padded)]
-        return unmasked(decoded(outputs, width), _OVERLAP)
+        return suppress_overlaps(decoded(outputs, width), _OVERLAP)
 
     def detect(self, image: Image, width: int = LOOK_WIDTH) -> Faces:
-        """Find what may be faces in a picture, scaled down to a width if it is wider."""
+        """Return candidates for faces in an image, scaled down to a width if it is wider."""
         height, wide = image.shape[:2]
         scale = min(1.0, width / max(height, wide))
         size = (max(1, round(scale * wide)), max(1, round(scale * height)))
@@ -143,16 +153,16 @@ class YuNet:
     def closer(
         self, image: Image, box: NDArray[np.floating], turn: float = 0.0, mirror: bool = False
     ) -> Faces:
-        """Find the face at a place of a picture, from near: one, or none.
+        """Return the face at a box in a close-up: one face, or none.
 
         Parameters
         ----------
         image, box
-            The picture, and the place.
+            The image, and the box of the candidate.
         turn : float
-            Degrees that the picture is turned by first, against the clock.
+            Degrees by which the close-up is rotated, anticlockwise.
         mirror : bool
-            Whether it is mirrored.
+            Whether the close-up is mirrored.
         """
         middle = np.asarray(box[:2] + box[2:] / 2, np.float64)
         scale = _CLOSE_FACE / max(float(box[2]), 0.8 * float(box[3]), 1.0)
@@ -173,46 +183,46 @@ class YuNet:
         centre = _moved(found.box[:, :2] + found.box[:, 2:] / 2, back)
         size = found.box[:, 2:] / np.float32(scale)
         points = _moved(found.landmarks, back)
-        if mirror:  # what is left in the picture first
+        if mirror:  # the left one in the image first
             points = points[:, [1, 0, 2, 4, 3]]
         return Faces(np.concatenate([centre - size / 2, size], axis=1), points, found.score)
 
 
 def confirmed(image: Image, faces: Faces, detector: Detector, known: NDArray[np.bool_]) -> Faces:
-    """Return faces with the scores they have after a closer look at what is doubtful.
+    """Return faces with new scores, after detection in close-ups of doubtful ones.
 
-    A weak candidate is looked at again from near, mirrored, and turned to both sides: backs of
-    heads and hands look less like faces then, and tilted faces more.
+    Weak candidates are detected again in close-ups, mirrored, and rotated to both sides. This
+    lowers the score of backs of heads and hands, and raises that of tilted faces.
 
     Parameters
     ----------
     image, faces, detector
-        The picture, what was found in it, and by what.
+        The image, its candidates, and the detector.
     known : ndarray of bool, shape (len(faces),)
-        Those where a face is expected: they need no closer look.
+        Candidates at which a face is expected. They need no close-up.
     """
     score, landmarks = faces.score.copy(), faces.landmarks.copy()
     score[known] = np.maximum(score[known], WEAK)
     for k in np.flatnonzero((faces.score < _CLEAR) & ~known).tolist():
         box, first = faces.box[k], float(faces.score[k])
-        near = _from_near(detector, image, box)[0]
+        near = _close_up(detector, image, box)[0]
         if first >= WEAK:
             score[k] = max(WEAK, 0.7 * first + 0.3 * near)
             continue
-        # It may be part of a track, and is never a reason for one …
+        # A confirmed weak face may be part of a track, but is no evidence for one …
         score[k] = WEAK if near >= _NEAR else 0.0
         for turn in (-_TILT, _TILT) if near < _NEAR else ():
-            near, found = _from_near(detector, image, box, turn)
-            if near >= _TILTED:  # … unless it is weak for being tilted
+            near, found = _close_up(detector, image, box, turn)
+            if near >= _TILTED:  # … unless it is weak because it is tilted
                 score[k], landmarks[k] = (first + near) / 2, found.landmarks[0]
                 break
     return Faces(faces.box, landmarks, score)
 
 
-def _from_near(
+def _close_up(
     detector: Detector, image: Image, box: NDArray[np.floating], turn: float = 0.0
 ) -> tuple[float, Faces]:
-    """Return how sure a face is from near, as seen and mirrored, and the face."""
+    """Return the lower score of a close-up and its mirror image, and the face."""
     found = detector.closer(image, box, turn)
     if not len(found) or found.score[0] < WEAK:
         return 0.0, found
@@ -223,23 +233,24 @@ def _from_near(
 def decoded(outputs: Sequence[NDArray[np.float32]], width: int) -> Faces:
     """Return the candidates in the network's outputs, best first.
 
-    Every place of three grids has one candidate. Its box and landmarks are relative to the place,
-    in units of the stride, the box's size as a logarithm. Its score is the geometric mean of two.
+    Every cell of three grids has one candidate. Its box and landmarks are relative to the cell, in
+    units of the stride; the size of the box is a logarithm. Its score is the geometric mean of a
+    class score and an object score.
 
     Parameters
     ----------
     outputs : sequence of 12 ndarrays
-        For each stride the class scores, for each the object scores, boxes, and landmarks; one row
-        per place.
+        Class scores for each stride, then object scores, boxes and landmarks likewise; one row per
+        cell.
     width : int
-        Of the picture that the network was shown, in pixels.
+        Width of the network's input, in pixels.
     """
     found = [Faces.none()]
     for k, stride in enumerate(STRIDES):
         of_class, of_object, box, point = outputs[k :: len(STRIDES)]
         square = of_class[:, 0] * of_object[:, 0]
         kept = np.flatnonzero(square >= _CANDIDATE**2)
-        if not len(kept):  # the most frequent case, and quick
+        if not len(kept):  # the usual case
             continue
         row, column = np.divmod(kept, width // stride)
         place = np.stack([column, row], axis=1).astype(np.float32)
@@ -253,8 +264,8 @@ def decoded(outputs: Sequence[NDArray[np.float32]], width: int) -> Faces:
     return faces[np.argsort(-faces.score, kind="stable")]
 
 
-def unmasked(faces: Faces, overlap: float) -> Faces:
-    """Return faces, best first, without those that overlap a better one (IoU) by more."""
+def suppress_overlaps(faces: Faces, overlap: float) -> Faces:
+    """Return faces, best first, without those whose IoU with a better one is above ``overlap``."""
     kept: list[int] = []
     corner, area = faces.box[:, :2] + faces.box[:, 2:], faces.box[:, 2:].prod(axis=1)
     waiting = np.arange(len(faces))
@@ -268,5 +279,5 @@ def unmasked(faces: Faces, overlap: float) -> Faces:
 
 
 def _moved(points: NDArray[np.floating], matrix: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return points moved by a 2 × 3 matrix."""
+    """Return points transformed by a 2 × 3 matrix."""
     return (points @ matrix[:, :2].T + matrix[:, 2]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Watching a video whose tracks are given: their boxes are looked at instead of finding faces."""
+"""Scanning with tracks made by another tool: their boxes take the place of detected faces."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from castlist.video.describe import Describer
 from castlist.video.detect import WEAK, Detector, Faces
 from castlist.video.follow import Track
 from castlist.video.frames import Image, Video
-from castlist.video.sampling import Look, Place
-from castlist.video.shot_tracking import Shot, WatchedShot, watch
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.sampling import ResumePoint, SampledFrame
+from castlist.video.shot_tracking import Shot, TrackedShot, track_shots
+from castlist.video.tracking_settings import TrackingSettings
 
-#: Where eyes, nose and mouth are in a face's box: on average in the default detector's.
+#: Mean positions of eyes, nose and mouth in the boxes of the default detector.
 LANDMARKS = np.array([[0.27, 0.38], [0.73, 0.38], [0.5, 0.58], [0.3, 0.735], [0.7, 0.735]])
-_AROUND = 2.0  # sides of the box: what the detector is shown of the picture
-_SIDE = 160  # pixels of it
-_UNSEEN = 0.1  # worth of a face that the detector did not find, beside one that it did
+_AROUND = 2.0  # side of the crop in which a face is detected, in sides of the box
+_SIDE = 160  # side of the crop in pixels
+_UNDETECTED = 0.1  # score of a face that is not detected in its box
 
 
-class GivenBoxes:
-    """The boxes of given tracks, by frame; between two of a track, in a straight line.
+class ExternalBoxes:
+    """The boxes of external tracks, by frame, with linear interpolation between frames.
 
     Parameters
     ----------
     given : GivenTracks
-        What a file says.
+        Tracks read from a file.
     video : Video
-        What it says it of.
+        Their video.
     """
 
     def __init__(self, given: GivenTracks, video: Video) -> None:
@@ -42,18 +42,18 @@ class GivenBoxes:
         self.first = tracks.frame[tracks.offsets[:-1]]
         self.last = tracks.frame[tracks.offsets[1:] - 1]
         self._gap = given.longest_gap * video.rate + 1e-6
-        frames = video.duration * video.rate  # as far as the file tells
+        frames = video.duration * video.rate  # 0 if unknown
         if frames and self.first.min() > frames + 1:
             raise InputError(
-                f"the tracks of {tracks.videos[0]} begin in frame {self.first.min()}, and "
-                f"{video.path} has about {round(frames)}; are they of another video?"
+                f"the tracks of {tracks.videos[0]} begin in frame {self.first.min()}, but "
+                f"{video.path} has about {round(frames)} frames; are they of another video?"
             )
 
     def __len__(self) -> int:
         return len(self._tracks)
 
     def at(self, frame: int) -> dict[int, NDArray[np.float32]]:
-        """Return the boxes of a frame, by the row of their track."""
+        """Return the boxes of a frame, by row of their track."""
         found = {}
         for row in np.flatnonzero((self.first <= frame) & (self.last >= frame)).tolist():
             begin, end = self._tracks.offsets[row : row + 2]
@@ -68,60 +68,60 @@ class GivenBoxes:
         return found
 
 
-def watch_given(
-    video: Video, boxes: GivenBoxes, detector: Detector, describer: Describer,
-    settings: WatchSettings, start: Place | None = None,
+def track_given_boxes(
+    video: Video, boxes: ExternalBoxes, detector: Detector, describer: Describer,
+    settings: TrackingSettings, start: ResumePoint | None = None,
     at: Callable[[float], None] | None = None,
-) -> Generator[WatchedShot]:  # fmt: skip
-    """Watch a video at the boxes of given tracks, shot after shot.
+) -> Generator[TrackedShot]:  # fmt: skip
+    """Yield the shots of a video with the tracks of another tool.
 
-    Every track is looked at when it begins, and as often as in any scan from there on. One that
-    goes on over a cut is a track on each side: who made it may have taken one person for another.
+    Each track is sampled at its first frame and at the sample rate from there on. A track that
+    crosses a cut becomes one track on each side, because it may have changed person there.
 
     Parameters
     ----------
     video, boxes, detector, describer, settings
-        What, where, with what, and how closely.
-    start : Place, optional
-        Where to begin: where a shot begins.
+        The video, the boxes, the networks and the settings.
+    start : ResumePoint, optional
+        The shot to begin with; by default the first.
     at : callable, optional
-        Told the time of every picture looked at.
+        Called with the time of every sampled frame.
     """
-    return watch(
+    return track_shots(
         video, detector, describer, settings, start, at,
-        lambda number: _GivenShot(number, detector, describer, settings, boxes),
+        lambda number: _ExternalShot(number, detector, describer, settings, boxes),
         set(boxes.first.tolist()),
     )  # fmt: skip
 
 
-class _GivenShot(Shot):
-    """The given faces of one shot."""
+class _ExternalShot(Shot):
+    """The faces of one shot at the boxes of external tracks."""
 
     def __init__(
-        self, number: int, detector: Detector, describer: Describer, settings: WatchSettings,
-        boxes: GivenBoxes,
+        self, number: int, detector: Detector, describer: Describer, settings: TrackingSettings,
+        boxes: ExternalBoxes,
     ) -> None:  # fmt: skip
         super().__init__(number, detector, describer, settings)
         self._boxes = boxes
         self._live: dict[int, Track] = {}
         self._ended: list[Track] = []
 
-    def look(self, look: Look, faces: Faces | None) -> None:
-        """Look at the given boxes of a picture."""
-        assert look.image is not None
-        for row in [row for row in self._live if self._boxes.last[row] < look.number]:
+    def add(self, sample: SampledFrame, faces: Faces | None) -> None:
+        """Add the faces at the boxes of a frame to their tracks."""
+        assert sample.image is not None
+        for row in [row for row in self._live if self._boxes.last[row] < sample.number]:
             track = self._live.pop(row)
-            track.gallery.close()  # what ended is shrunk: a crowd must not fill memory
+            track.gallery.close()  # to bound memory in crowds
             self._ended.append(track)
-        height, width = look.image.shape[:2]
-        for row, box in self._boxes.at(look.number).items():
+        height, width = sample.image.shape[:2]
+        for row, box in self._boxes.at(sample.number).items():
             middle = box[:2] + box[2:] / 2
             if not ((middle > 0) & (middle < [width, height])).all():
                 continue
-            face = located(look.image, box, self.detector)
+            face = located(sample.image, box, self.detector)
             track = self._live.setdefault(row, Track(self.new_gallery()))
-            track.add(look.number, look.time, box, float(face.score[0]))
-            self.keep(look.image, face, 0, track)
+            track.add(sample.number, sample.time, box, float(face.score[0]))
+            self.keep(sample.image, face, 0, track)
 
     def ended(self) -> list[Track]:
         """Return the shot's tracks, in order of their first face."""
@@ -129,14 +129,14 @@ class _GivenShot(Shot):
         return sorted(tracks, key=lambda track: (track.time[0], float(track.box[0][0])))
 
     def breaks(self, features: NDArray[np.float32]) -> list[int]:
-        """Leave tracks whole: they were given so."""
+        """Return no breaks: external tracks are not split."""
         return []
 
 
 def located(image: Image, box: NDArray[np.float32], detector: Detector) -> Faces:
-    """Find the landmarks of a face whose box is known; guess them by the box if need be.
+    """Return the face at a known box, with detected landmarks or else mean ones.
 
-    The score is the detector's, or that of a guess, which is less than any.
+    The score is that of the detector. If no face is detected, it is lower than any of these.
     """
     side = max(1.0, _AROUND * float(max(box[2:])))
     scale = _SIDE / side
@@ -149,9 +149,9 @@ def located(image: Image, box: NDArray[np.float32], detector: Detector) -> Faces
     middle = there[:, :2] + there[:, 2:] / 2
     inside = ((middle > box[:2]) & (middle < box[:2] + box[2:])).all(axis=1)
     if not inside.any():
-        guess = box[:2] + LANDMARKS * box[2:]
-        score = np.array([_UNSEEN], np.float32)
-        return Faces(box[None], guess[None].astype(np.float32), score)
+        estimate = box[:2] + LANDMARKS * box[2:]
+        score = np.array([_UNDETECTED], np.float32)
+        return Faces(box[None], estimate[None].astype(np.float32), score)
     likeness = np.where(inside, iou(there, box), -1)
     best = int(likeness.argmax())
     landmarks = (found.landmarks[best] / scale + corner).astype(np.float32)

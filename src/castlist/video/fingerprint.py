@@ -1,7 +1,7 @@
-"""Which video it is, by its content: how long it is, how many frames it has, and how it looks.
+"""Identifying a video by its content: duration, number of frames, and thumbnails.
 
-A file that is renamed, copied, touched, encoded again or put into another container is the same
-video. Another cut is another video, whatever it is called.
+A file that is renamed, copied, touched, re-encoded or put into another container is the same video.
+Another cut is another video, even under the same name.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:  # comparing two fingerprints needs no decoder
     from castlist.video.frames import Frame, Video
 
-_SIZE = (16, 9)  # pixels of a picture that are kept
+_SIZE = (16, 9)  # width and height of a thumbnail
 _MOST_PICTURES = 16
-_DECODED = 30.0  # seconds: a shorter video is decoded, in a longer one key frames are looked at
-_SAME_LENGTH = 1.0  # seconds: containers tell the length of the pictures, or of the sound
+_DECODED = 30.0  # seconds: shorter videos are decoded; of longer ones, key frames are compared
+_SAME_LENGTH = 1.0  # seconds: containers state the duration of the video or of the audio
 _SAME_TIME = 0.005  # seconds: some containers round to milliseconds
-_SAME_LOOK = 3.0  # of 255, on average: encoding a picture again makes a difference of 1 or so
+_SAME_LOOK = 3.0  # mean difference, of 255; re-encoding makes a difference of about 1
 _LONGEST = 2.0**40
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What tells a video from another.
+    """The fingerprint of a video.
 
     Attributes
     ----------
     seconds : float
-        How long it is, as the file says; 0 if it does not.
+        Duration stated in the file; 0 if unknown.
     frames : int
-        How many frames it has, as the file says; 0 if it does not.
+        Number of frames stated in the file; 0 if unknown.
     size : int
-        Bytes of the file.
+        Size of the file in bytes.
     pictures : tuple of (float, bytes)
-        Times in seconds, and the brightness of 16 × 9 pixels of the picture that is seen then.
+        Times in seconds, and the luma of the frames at these times in 16 × 9 pixels.
     """
 
     seconds: float
@@ -49,7 +49,7 @@ class Fingerprint:
     pictures: tuple[tuple[float, bytes], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the fingerprint as JSON values."""
         return {
             "seconds": round(self.seconds, 3),
             "frames": self.frames,
@@ -61,7 +61,7 @@ class Fingerprint:
 
     @classmethod
     def from_json(cls, value: Any) -> Fingerprint | None:
-        """Return what :meth:`to_json` made; None if that is not what it looks like."""
+        """Return the fingerprint of JSON values; None if they are malformed."""
         try:
             seconds, frames, size = (value[key] for key in ("seconds", "frames", "size"))
             pictures = tuple((time, base64.b64decode(look)) for time, look in value["pictures"])
@@ -74,31 +74,31 @@ class Fingerprint:
 
 
 def fingerprint(video: Video) -> Fingerprint:
-    """Return what tells an open video from another, by a few of its pictures."""
+    """Return the fingerprint of an open video."""
     damaged = video.damaged
     pictures: dict[float, bytes] = {}
     for frame in _sampled(video):
         pictures.setdefault(frame.time, _look(frame))
-    video.damaged = damaged  # it was not watched yet
+    video.damaged = damaged  # packets count only when the video is scanned
     size = video.path.stat().st_size
     return Fingerprint(video.duration, video.frame_count, size, tuple(pictures.items()))
 
 
 def difference(one: Fingerprint, other: Fingerprint) -> str | None:
-    """Say how a video differs from another.
+    """Return how a video differs from another, by their fingerprints.
 
     Returns
     -------
     str or None
-        Empty if they are the same video; None if that cannot be told from the two fingerprints,
-        because too few of the pictures are of the same times.
+        Empty if they are the same video. None if the fingerprints do not decide it, because too few
+        thumbnails are of the same times.
     """
     known = one.seconds and other.seconds
     if abs(one.seconds - other.seconds) > _SAME_LENGTH:
         return f"it lasts {_clock(one.seconds)}, not {_clock(other.seconds)}"
     if one.frames and other.frames and one.frames != other.frames:
         return f"it has {one.frames:,} frames, not {other.frames:,}"
-    if not known and one.size != other.size:  # a stream of pictures alone: nothing else is told
+    if not known and one.size != other.size:  # a raw stream states nothing else
         return f"its file has {one.size:,} bytes, not {other.size:,}"
     times = np.array([time for time, _ in other.pictures])
     shared = 0
@@ -111,9 +111,9 @@ def difference(one: Fingerprint, other: Fingerprint) -> str | None:
 
 
 def difference_from(video: Video, now: Fingerprint, before: Fingerprint) -> str:
-    """Say how an open video differs from a known one; empty if it does not.
+    """Return how an open video differs from a known one; empty if it does not.
 
-    If the two fingerprints do not tell, it is decoded around the times of the known pictures.
+    If the fingerprints do not decide it, frames are decoded at the times of the known thumbnails.
 
     Parameters
     ----------
@@ -122,25 +122,25 @@ def difference_from(video: Video, now: Fingerprint, before: Fingerprint) -> str:
     now : Fingerprint
         Its fingerprint.
     before : Fingerprint
-        That of the video that it may be.
+        Fingerprint of the known video.
     """
-    said = difference(now, before)
-    if said is not None:
-        return said
+    found = difference(now, before)
+    if found is not None:
+        return found
     damaged = video.damaged
     for (time, look), frame in zip(
         before.pictures, _seen_at(video, [time for time, _ in before.pictures]), strict=False
     ):
         if not _alike(look, _look(frame)):
-            said = _differs_at(time)
+            found = _differs_at(time)
             break
     video.damaged = damaged
-    return said or ""
+    return found or ""
 
 
 def _sampled(video: Video) -> Iterator[Frame]:
-    """Yield a few frames, spread over a video: always the same ones."""
-    # Times are multiples of a power of two: a little more or less at the end changes none of them.
+    """Yield a few frames spread over a video, always the same ones."""
+    # Multiples of a power of two: a slightly different duration does not change them.
     step = 2.0 ** math.ceil(math.log2(max(video.duration, 1.0) / _MOST_PICTURES))
     times = [k * step for k in range(math.ceil(max(video.duration, 1e-3) / step))]
     if video.duration <= _DECODED:
@@ -153,7 +153,7 @@ def _sampled(video: Video) -> Iterator[Frame]:
 
 
 def _passed(video: Video, times: Sequence[float], start: float = 0.0) -> Iterator[Frame]:
-    """Yield the first frame at or after each time, decoding all between them."""
+    """Yield the first frame at or after each time, decoding all frames between."""
     waiting = list(times)
     if not waiting:
         return
@@ -166,7 +166,7 @@ def _passed(video: Video, times: Sequence[float], start: float = 0.0) -> Iterato
 
 
 def _seen_at(video: Video, times: Sequence[float]) -> Iterator[Frame]:
-    """Yield the frames of some times, whatever is between them."""
+    """Yield the frame at each time, seeking in long videos."""
     if video.duration <= _DECODED:
         yield from _passed(video, times)
         return
@@ -187,7 +187,7 @@ def _levels(look: bytes) -> NDArray[np.int16]:
 
 
 def _differs_at(time: float) -> str:
-    return f"its picture at {_clock(time)} is another"
+    return f"its frame at {_clock(time)} is different"
 
 
 def _clock(seconds: float) -> str:

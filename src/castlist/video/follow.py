@@ -1,8 +1,8 @@
-"""Following faces through a shot: detections become tracks, each of one person.
+"""Tracking faces through a shot: detections become tracks of one person each.
 
-Boxes and motion say who is who as long as there is no doubt. Where there is (two people close to
-each other, a jump, a gap) the describer is asked, and a track ends rather than change person: an
-ended track is joined again by clustering, a mixed one never comes apart.
+Faces are matched by box and motion while this is unambiguous. In doubt (two people close to each
+other, a jump, a gap) features decide, and a track ends rather than change person: clustering joins
+the parts of a person again, but nothing splits a mixed track.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from scipy.optimize import linear_sum_assignment
 
 from castlist.geometry import centres, iou_matrix
 from castlist.video.detect import Faces
+from castlist.video.face_selection import Gallery
 from castlist.video.frames import Image
-from castlist.video.gallery import Gallery
 
-#: Seconds a face may be gone (turned away, behind somebody) within its track.
+#: Maximum time in seconds that a face may be undetected within its track.
 LONGEST_GAP = 1.0
-#: Evidence adds up over the faces of a track: how much their scores are above the first of these,
-#: together, is at least the second. Two faces must be rather sure, ten may be weak.
+#: The sum over the faces of a track of score minus the first value, where positive, must be at
+#: least the second value. Two faces need high scores; ten may have low ones.
 DOUBTFUL_SCORE, EVIDENCE = 0.62, 0.4
-#: A track has this many faces, so that what is seen in one frame only is no character; a shot so
-#: short that only one frame of it is looked at must show a very sure one.
+#: Minimum number of faces of a track. In a shot with only one sampled frame, one face with a very
+#: high score is enough.
 FEWEST_FACES = 2
 VERY_SURE_SCORE = 0.9
-_OVERLAP = 0.35  # of boxes (IoU): below it, motion alone does not convince
-_REACH = 1.0  # face sizes a face may move between looks, and more with the time between
-#: Cosine of features from which two faces may be one person.
+_OVERLAP = 0.35  # IoU of boxes below which motion alone does not decide
+_REACH = 1.0  # face sizes that a face may move between frames, plus as many per second
+#: Minimum cosine of the features of two faces of one person.
 ALIKE = 0.3
-# A face that is not where its track was, or not surrounded by the same, must be much alike; one of
-# which both is true, very much.
+# A face at another position than its track, or with other surroundings, needs more similar
+# features; a face with both, even more.
 _JUMP_OVERLAP, _OTHER_AROUND, _SAME_AROUND = 0.25, 0.4, 0.6
-_NEAR_OVERLAP, _FAR_AROUND = 0.1, 0.3  # less of both is somebody else
+_NEAR_OVERLAP, _FAR_AROUND = 0.1, 0.3  # below both, it is another person
 _MUCH_ALIKE, _VERY_ALIKE = 0.5, 0.65
-_AROUND, _AROUND_SIDE = 2.0, 20  # sides of a face that are around it, and pixels they become
-# Seconds: after a longer gap a face must be much alike, too; after one between both, if it was
-# missed in a picture that was looked at.
+_AROUND, _AROUND_SIDE = 2.0, 20  # side of the surroundings in face sizes, and in pixels
+# Seconds: after a longer gap a face needs more similar features, too. After a gap between the two
+# values it needs them if a sampled frame lies in the gap.
 _SHORT_GAP, _LONG_GAP = 0.3, 0.5
 
 Describe = Callable[[list[int]], NDArray[np.float32]]
@@ -48,7 +48,7 @@ Describe = Callable[[list[int]], NDArray[np.float32]]
 
 @dataclass
 class Track:
-    """One person's faces inside one shot, as far as it has been followed."""
+    """The faces of one person in one shot so far."""
 
     gallery: Gallery
     number: list[int] = field(default_factory=list)
@@ -57,8 +57,8 @@ class Track:
     score: list[float] = field(default_factory=list)
     velocity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     reference: NDArray[np.float32] | None = None
-    around: NDArray[np.float32] | None = None  # the last face: what is around it …
-    crop: NDArray[np.uint8] | None = None  # … and as the describer takes it
+    around: NDArray[np.float32] | None = None  # surroundings of the last face …
+    crop: NDArray[np.uint8] | None = None  # … and its crop for the describer
 
     def __len__(self) -> int:
         return len(self.time)
@@ -67,7 +67,7 @@ class Track:
         self, number: int, time: float, box: NDArray[np.float32], score: float,
         around: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
-        """Add a face, and what is around it."""
+        """Add a face and its surroundings."""
         if self.time:
             moved = centres(box).astype(np.float64) - centres(self.box[-1])
             moved /= max(time - self.time[-1], 1e-3)
@@ -79,19 +79,19 @@ class Track:
         self.around = around
 
     def expected(self, time: float) -> NDArray[np.float64]:
-        """Guess the box at a time, for at most half a second ahead."""
+        """Return the predicted box at a time, with motion of at most half a second."""
         box = self.box[-1].astype(np.float64)
         box[:2] += self.velocity * min(time - self.time[-1], 0.5)
         return box
 
 
 class Follower:
-    """Follows the faces of one shot.
+    """Tracks the faces of one shot.
 
     Parameters
     ----------
     reference, last : callable
-        Describe the best face of a track so far, and its last one.
+        Return the feature of the best face of a track so far, and of its last face.
     """
 
     def __init__(
@@ -101,32 +101,32 @@ class Follower:
         self._reference, self._last = reference, last
         self.live: list[Track] = []
         self.ended: list[Track] = []
-        self.looks = 0
-        self._before = 0.0  # when the last picture was looked at
+        self.n_frames = 0
+        self._before = 0.0  # time of the last frame
 
     def add(
         self, number: int, time: float, faces: Faces, around: NDArray[np.float32],
         describe: Describe, new: Callable[[], Gallery],
     ) -> list[Track]:  # fmt: skip
-        """Give every face of a frame to a track, and return these tracks.
+        """Assign every face of a frame to a track; return the track of each face.
 
         Parameters
         ----------
         number, time : int, float
-            The frame.
+            Number and time of the frame.
         faces : Faces
-            What was detected.
+            The detected faces.
         around : ndarray of shape (len(faces), size)
-            What is around each of them, as :func:`surroundings` returns it.
+            Their surroundings, as :func:`surroundings` returns them.
         describe : callable
-            Describes some of the faces; called only in doubt.
+            Returns the features of some of the faces; called only in doubt.
         new : callable
-            Makes the gallery of a new track.
+            Returns the gallery of a new track.
         """
-        self.looks += 1
+        self.n_frames += 1
         for track in self.live:
-            # What ended is shrunk, and what is not believed let go: a crowd must not fill memory.
-            if time - track.time[-1] > LONGEST_GAP and self._believed(track):
+            # To bound memory in crowds, shrink tracks that have ended and drop unconfirmed ones.
+            if time - track.time[-1] > LONGEST_GAP and self._confirmed(track):
                 track.gallery.close()
                 self.ended.append(track)
         self.live = [track for track in self.live if time - track.time[-1] <= LONGEST_GAP]
@@ -143,19 +143,20 @@ class Follower:
         self._before = time
         return tracks
 
-    def expected(self, time: float, believed: bool = False) -> NDArray[np.float64]:
-        """Return the boxes that faces are expected in at a time; of believed tracks, or of all."""
-        tracks = [track for track in self.live if not believed or self._believed(track)]
+    def expected(self, time: float, confirmed: bool = False) -> NDArray[np.float64]:
+        """Return the predicted boxes at a time, of all tracks or only of confirmed ones."""
+        tracks = [track for track in self.live if not confirmed or self._confirmed(track)]
         return np.array([track.expected(time) for track in tracks]).reshape(-1, 4)
 
     def finish(self) -> list[Track]:
-        """End the shot: return its tracks, in order of their first face, without false faces."""
-        tracks = [track for track in self.ended + self.live if self._believed(track)]
+        """End the shot; return its confirmed tracks, in order of their first face."""
+        tracks = [track for track in self.ended + self.live if self._confirmed(track)]
         self.live, self.ended = [], []
         return sorted(tracks, key=lambda track: (track.time[0], float(track.box[0][0])))
 
-    def _believed(self, track: Track) -> bool:
-        if self.looks < FEWEST_FACES:
+    def _confirmed(self, track: Track) -> bool:
+        """Return whether a track has enough evidence of being a face."""
+        if self.n_frames < FEWEST_FACES:
             return max(track.score) >= VERY_SURE_SCORE
         evidence = sum(max(0.0, score - DOUBTFUL_SCORE) for score in track.score)
         return len(track) >= FEWEST_FACES and evidence >= EVIDENCE
@@ -163,7 +164,7 @@ class Follower:
     def _matches(
         self, time: float, faces: Faces, around: NDArray[np.float32], describe: Describe
     ) -> list[tuple[int, int]]:
-        """Assign faces to tracks so that together they fit best."""
+        """Return the best assignment of faces to tracks, as pairs of track and face."""
         if not self.live or not len(faces):
             return []
         expected = np.array([track.expected(time) for track in self.live])
@@ -176,7 +177,7 @@ class Follower:
         size = np.sqrt(boxes[:, 2] * boxes[:, 3])[None] / np.sqrt(last[:, 2] * last[:, 3])[:, None]
         possible &= (size > 0.4) & (size < 2.5)
         around = np.array([track.around for track in self.live]) @ around.T
-        possible &= (overlap > _NEAR_OVERLAP) | (around >= _FAR_AROUND)  # nothing speaks for it
+        possible &= (overlap > _NEAR_OVERLAP) | (around >= _FAR_AROUND)  # neither matches
         missed = gap > 1.5 * (time - self._before)
         late = ((gap > _LONG_GAP) | ((gap > _SHORT_GAP) & missed))[:, None]
         same = (around >= _SAME_AROUND) & ~late
@@ -184,12 +185,12 @@ class Follower:
         jumps = possible & (elsewhere | other | late)
         rivals = np.maximum(possible.sum(axis=1)[:, None], possible.sum(axis=0)[None])
         doubtful = possible & ((rivals > 1) | (overlap < _OVERLAP) | jumps)
-        # A rival that overlaps far less, or is surrounded by something else, is none, while both
-        # people are seen all the time.
+        # A match is clear if every rival overlaps far less or has other surroundings, while both
+        # people are detected all the time.
         clear = (overlap >= _OVERLAP) & _clear(overlap)
         clear |= same & _clear(np.where(possible, overlap + np.maximum(around, 0), 0))
         clear &= possible & ~jumps
-        # Who is clear is settled: in a crowd nobody asks about each of their neighbours.
+        # A clear match excludes all others, so that few faces of a crowd are described.
         settled = clear.any(axis=1, keepdims=True) | clear.any(axis=0, keepdims=True)
         possible &= clear | ~settled
         doubtful &= possible & ~clear
@@ -205,21 +206,22 @@ class Follower:
     def _likeness(
         self, doubtful: NDArray[np.bool_], need: NDArray[np.float64], describe: Describe
     ) -> NDArray[np.float64]:
-        """Compare the doubtful pairs of tracks and faces by their features."""
+        """Return the cosine of the features of doubtful pairs of tracks and faces."""
         likeness = np.zeros(doubtful.shape)
         asked = np.flatnonzero(doubtful.any(axis=0)).tolist()
         known = dict(zip(asked, describe(asked), strict=True)) if asked else {}
         for t, f in np.argwhere(doubtful).tolist():
             likeness[t, f] = cosine(self._reference(self.live[t]), known[f])
-            if ALIKE <= likeness[t, f] < need[t, f]:  # turned since then: is it as a moment ago?
+            if ALIKE <= likeness[t, f] < need[t, f]:  # the head may have turned
                 likeness[t, f] = max(likeness[t, f], cosine(self._last(self.live[t]), known[f]))
         return likeness
 
 
 def surroundings(image: Image, box: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return what is around each face, small and grey, so that a product tells how alike two are.
+    """Return the surroundings of each face as unit vectors of a small grey image.
 
-    A face that moves takes its hair and collar along; somebody else has others.
+    The product of two of them is their similarity. Hair and collar move with a face; those of
+    another person differ.
     """
     found = [np.empty((0, _AROUND_SIDE**2), np.float32)]
     for x, y, w, h in np.asarray(box, np.float64).tolist():
@@ -236,14 +238,14 @@ def surroundings(image: Image, box: NDArray[np.floating]) -> NDArray[np.float32]
 
 
 def _jumps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far apart the middles of boxes are, in face sizes."""
+    """Return the distances between the centres of boxes, in face sizes."""
     between = centres(a)[:, None] - centres(b)[None]
     size = np.sqrt(a[:, 2:].prod(axis=1))[:, None] + np.sqrt(b[:, 2:].prod(axis=1))[None]
     return np.asarray(2 * np.linalg.norm(between, axis=2) / np.maximum(size, 1e-9))
 
 
 def _clear(overlap: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Find pairs that overlap by far more than either does with anybody else."""
+    """Return the pairs whose overlap is far larger than any other overlap of both."""
     rivals = np.zeros(overlap.shape)
     for axis in (0, 1):
         if overlap.shape[axis] > 1:
@@ -254,5 +256,5 @@ def _clear(overlap: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """Return the cosine of two features."""
+    """Return the cosine similarity of two features."""
     return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-9))

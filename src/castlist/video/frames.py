@@ -1,4 +1,4 @@
-"""Decoding a video: every frame once, upright, with its real time."""
+"""Decoding a video: every frame once, upright, with its time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
 from castlist.errors import CastlistError, InputError
-from castlist.video.containers import MOST_PIXELS, open_container, reason
+from castlist.video.containers import MAX_PIXELS, open_container, reason
 
 Image = NDArray[np.uint8]  # height × width × BGR
 
-_LONGEST_SIDE = 16_384  # pixels; a header that says more is a lie or beyond our memory
-_MOST_FAILURES = 100  # reads in a row that give nothing: the rest is rubbish
-_UNSPECIFIED = 2  # of colour spaces, as in H.273
-_LONGEST_SHOWN = 86_400.0  # seconds of one picture; a header that says more is damaged
-_SAY_WHEN_IT_ENDS = frozenset(("matroska", "nut", "asf"))  # formats: not how long it lasts
-_BEFORE = 5.0  # seconds decoded for nothing after a seek, so that references are whole
+_LONGEST_SIDE = 16_384  # pixels; more is damage, or does not fit into memory
+_MAX_FAILURES = 100  # failed reads in a row after which the rest is given up
+_UNSPECIFIED = 2  # colour space, as in H.273
+_LONGEST_SHOWN = 86_400.0  # seconds of one frame; more is damage
+_STATE_END = frozenset(("matroska", "nut", "asf"))  # formats whose duration is the end time
+_BEFORE = 5.0  # seconds decoded before the target of a seek, so that references are complete
 
 
 def shrunk(image: Image, size: tuple[int, int]) -> Image:
-    """Return a picture in a smaller size (width, height).
+    """Return an image scaled down to a size (width, height).
 
-    It is halved as often as possible first: OpenCV averages two by two pixels several times as
-    fast as any other number.
+    It is first halved as often as possible: OpenCV averages 2 × 2 pixels several times faster than
+    other numbers.
     """
     height, width = image.shape[:2]
     while width >= 2 * size[0] and height >= 2 * size[1]:
@@ -46,16 +46,16 @@ def shrunk(image: Image, size: tuple[int, int]) -> Image:
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of a video.
+    """One frame of a video.
 
     Attributes
     ----------
     number : int
-        Counted from 0, as decoded.
+        Number, counted from 0 in order of decoding.
     time : float
         Seconds from the start of the video.
     duration : float
-        Seconds it is shown, as the file says; if it does not, by the frame rate.
+        Duration in seconds, stated in the file or else by the frame rate.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Frame:
     _video: Video
 
     def image(self) -> Image:
-        """Return the picture as BGR, upright and with square pixels."""
+        """Return the image as BGR, upright and with square pixels."""
         size, turns = list(self._video.size), self._video.turns
         if turns % 2:
             size.reverse()
@@ -73,7 +73,7 @@ class Frame:
         return np.ascontiguousarray(np.rot90(image, turns))
 
     def planes(self, size: tuple[int, int]) -> NDArray[np.uint8]:
-        """Return luma and both chroma planes of the picture as stored, in a small size."""
+        """Return luma and both chroma planes as stored, scaled to a size."""
         return self._video.scaled(self._picture, size, "yuv444p")
 
 
@@ -86,15 +86,15 @@ class Video:
     size : (int, int)
         Width and height as shown.
     duration : float
-        Seconds, as the file says; 0 if it does not.
+        Duration in seconds stated in the file; 0 if unknown.
     rate : float
-        Frames a second, on average.
+        Mean number of frames per second.
     turns : int
-        Quarter turns against the clock that stand the picture upright.
+        Number of anticlockwise quarter turns that make the image upright.
     damaged : int
-        Packets that could not be decoded, or not well, so far.
+        Number of packets so far that were decoded with errors or not at all.
     mended : bool
-        Whether the file's own times were not to be trusted, so far: a seek may not find them.
+        Whether times of the file had to be corrected so far. Seeking to them may fail.
     """
 
     path: Path
@@ -115,16 +115,16 @@ class Video:
         self._container.close()
 
     def frames(self, start: float = 0.0, number: int = 0, seek: bool = True) -> Iterator[Frame]:
-        """Decode from a time on.
+        """Yield the frames from a time on.
 
         Parameters
         ----------
         start : float
-            Time of the first frame wanted.
+            Time of the first frame.
         number : int
-            The number that this frame has.
+            Number of the first frame.
         seek : bool
-            Whether the times before are to be trusted (see ``mended``); if not, all is decoded.
+            Whether to seek; if not, everything before is decoded (see ``mended``).
         """
         for time, picture in self._from(start if seek else 0.0):
             if time >= start - 1e-6:
@@ -133,13 +133,13 @@ class Video:
 
     @property
     def frame_count(self) -> int:
-        """How many frames there are, as the file says; 0 if it does not."""
+        """Number of frames stated in the file; 0 if unknown."""
         return max(0, int(self._stream.frames))
 
     def key_frame(self, time: float) -> Frame | None:
-        """Return the last frame before a time that can be decoded by itself.
+        """Return the last key frame before a time.
 
-        None if the file cannot be searched, or tells no times.
+        None if the file cannot be seeked in or has no times.
         """
         try:
             self._seek(time)
@@ -152,18 +152,18 @@ class Video:
         return Frame(0, picture.time - first, self._shown(picture), picture, self)
 
     def _seek(self, time: float) -> None:
-        """Go to the last key frame before a time."""
+        """Seek to the last key frame before a time."""
         first = self._stream.start_time or 0
         target = first + int(time / self._stream.time_base)
         self._container.seek(target, stream=self._stream)
 
     def _shown(self, picture: av.VideoFrame) -> float:
-        """Return how many seconds a picture is shown."""
-        said = float(picture.duration * (picture.time_base or 0))
-        return said if 0 < said <= _LONGEST_SHOWN else 1 / self.rate
+        """Return the duration of a frame in seconds."""
+        stated = float(picture.duration * (picture.time_base or 0))
+        return stated if 0 < stated <= _LONGEST_SHOWN else 1 / self.rate
 
     def _from(self, start: float) -> Iterator[tuple[float, av.VideoFrame]]:
-        """Decode from somewhere before a time; farther before, where a seek goes too far."""
+        """Yield times and frames from before ``start``, going back until a seek succeeds."""
         before = _BEFORE
         while start > before:
             try:
@@ -181,22 +181,22 @@ class Video:
         yield from self._timed()
 
     def _reopen(self) -> None:
-        """Go back to the beginning; a seek there may land behind it."""
+        """Go back to the beginning: a seek to it may end behind it."""
         self._container.close()
         self._container, self._stream = open_container(self.path)
 
     def _timed(self) -> Iterator[tuple[float, av.VideoFrame]]:
-        """Yield pictures with their times, which only ever grow."""
+        """Yield frames with their times, made strictly increasing."""
         first = float((self._stream.start_time or 0) * self._stream.time_base)
         last, shift = -1.0, 0.0
         for picture in self._progressive():
             moment: float | None = picture.time
-            if moment is None:  # some old formats tell no times
+            if moment is None:  # some old formats have no times
                 self.mended = True
                 time = last + 1 / self.rate if last >= 0 else 0.0
             else:
                 time = moment - first + shift
-            if last >= 0 and time < last - 1:  # recordings put behind one another start anew
+            if last >= 0 and time < last - 1:  # times restart in concatenated recordings
                 self.mended = True
                 shift += last + 1 / self.rate - time
                 time = last + 1 / self.rate
@@ -206,9 +206,9 @@ class Video:
             yield time, picture
 
     def scaled(self, picture: av.VideoFrame, size: Sequence[int], kind: str) -> NDArray[np.uint8]:
-        """Return a decoded picture in a size and of a kind of pixels, not yet turned."""
+        """Return a decoded frame scaled to a size, in a pixel format, not yet rotated."""
         width, height = size
-        # A scaler kept for its size, on one thread: making one takes longer than scaling.
+        # Keep one scaler per size: creating one takes longer than scaling.
         scaler = self._scalers.setdefault((width, height, kind), VideoReformatter())
         way = Interpolation.AREA if 2 * width < picture.width else Interpolation.BILINEAR
         how = (width, height, kind)
@@ -216,56 +216,55 @@ class Video:
             try:
                 small = scaler.reformat(picture, *how, interpolation=way, threads=1)
             except FFmpegError:
-                # Colours of a kind that FFmpeg does not convert (ICtCp, YCgCo, or damage): as
-                # if nothing were said of them they are a little off, and faces are faces.
+                # FFmpeg cannot convert this colour space (ICtCp, YCgCo, or damage). As
+                # "unspecified", colours are slightly wrong, which detection tolerates.
                 picture.colorspace = _UNSPECIFIED
                 small = scaler.reformat(picture, *how, interpolation=way, threads=1)
         except (FFmpegError, ValueError) as error:
             raise CastlistError(
-                f"{self.path}: has pictures of {picture.format.name}, {picture.width} × "
-                f"{picture.height}, which cannot be shown ({reason(error)})"
+                f"{self.path}: cannot convert frames of {picture.format.name}, {picture.width} × "
+                f"{picture.height} pixels ({reason(error)})"
             ) from error
         return np.asarray(small.to_ndarray(), np.uint8)
 
     def _progressive(self) -> Iterator[av.VideoFrame]:
-        """Yield whole pictures: two fields, a moment apart, would make combs of faces."""
+        """Yield frames, deinterlaced where necessary."""
         graph: Any = None
         shape = None
         try:
             for picture in self._pictures():
                 now = (picture.width, picture.height, picture.format.name)
-                if graph is not None and now != shape:  # a graph is made for pictures of one shape
-                    yield from _woven(graph, None)
+                if graph is not None and now != shape:  # a filter graph is for one shape
+                    yield from _deinterlaced(graph, None)
                     graph = None
                 if graph is None and not picture.interlaced_frame:
                     yield picture
                     continue
                 if graph is None:
-                    graph, shape = _weaver(picture, self._stream.time_base), now
-                yield from _woven(graph, picture)
+                    graph, shape = _deinterlacer(picture, self._stream.time_base), now
+                yield from _deinterlaced(graph, picture)
             if graph is not None:
-                yield from _woven(graph, None)
+                yield from _deinterlaced(graph, None)
         except (FFmpegError, ValueError) as error:
-            raise CastlistError(
-                f"{self.path}: its interlaced pictures cannot be woven ({reason(error)})"
-            ) from error
+            raise CastlistError(f"{self.path}: deinterlacing failed ({reason(error)})") from error
 
     def _pictures(self) -> Iterator[av.VideoFrame]:
+        """Yield decoded frames, skipping damaged packets."""
         packets, failures = self._container.demux(self._stream), 0
-        while failures < _MOST_FAILURES:
+        while failures < _MAX_FAILURES:
             try:
                 packet = next(packets, None)
             except (InvalidDataError, ValueError):
                 self.damaged += 1
                 failures += 1
-                packets = self._container.demux(self._stream)  # a generator that raised is over
+                packets = self._container.demux(self._stream)  # a generator ends when it raises
                 continue
             except av.error.EOFError:
                 return
             except (FFmpegError, OSError) as error:
                 raise CastlistError(
-                    f"{self.path}: reading it failed ({reason(error)}); when it can be read "
-                    "again, give the same command, and it goes on from here"
+                    f"{self.path}: reading failed ({reason(error)}); scan again when the file is "
+                    "readable, and the scan resumes"
                 ) from error
             if packet is None:
                 return
@@ -280,14 +279,14 @@ class Video:
 
 
 def open_video(path: str | Path) -> Video:
-    """Open a video file, or say what is wrong with it."""
+    """Return an open video; raise an InputError if it cannot be read."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
     container, stream = open_container(path)
     video = Video(path, (0, 0), 0.0, 25.0, 0, 0, False, container, stream)
     try:
-        _look_at_first_picture(video)
+        _read_properties(video)
     except BaseException:
         container.close()
         raise
@@ -296,22 +295,22 @@ def open_video(path: str | Path) -> Video:
     return video
 
 
-def _look_at_first_picture(video: Video) -> None:
-    """Fill in what the file says of itself, and what only a decoded picture tells."""
+def _read_properties(video: Video) -> None:
+    """Fill in size, rotation, duration and rate, from the header and the first frame."""
     path, container, stream = video.path, video._container, video._stream
     width, height = stream.codec_context.width, stream.codec_context.height
-    if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > MOST_PIXELS:
-        size = f"{width} × {height}" if width else "no or too many"
+    if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > MAX_PIXELS:
+        size = f"{width} × {height}" if width else "unknown"
         raise InputError(
-            f"{path}: pictures of {size} pixels; castlist reads up to {_LONGEST_SIDE:,} a side, "
-            f"and {MOST_PIXELS:,} in all"
+            f"{path}: unsupported frame size ({size} pixels); the limits are {_LONGEST_SIDE:,} "
+            f"pixels per side and {MAX_PIXELS:,} in total"
         )
     picture = next(video._pictures(), None)
     if picture is None:
-        raise InputError(f"{path}: not one picture in it can be decoded; is the file whole?")
+        raise InputError(f"{path}: no frame can be decoded; is the file complete?")
     aspect = stream.sample_aspect_ratio or Fraction(1)
     shown = [picture.width, picture.height]
-    if Fraction(1, 4) <= aspect <= 4:  # shrink the longer side: no pixel is made up
+    if Fraction(1, 4) <= aspect <= 4:  # shrink the longer side, to invent no pixels
         side, by = (0, aspect) if aspect < 1 else (1, 1 / aspect)
         shown[side] = max(1, round(shown[side] * by))
     video.turns = round(picture.rotation / 90) % 4
@@ -324,29 +323,29 @@ def _look_at_first_picture(video: Video) -> None:
 
 
 def _duration(container: Any, stream: Any) -> float:
-    """Return how many seconds a video lasts, as the file says; 0 if it does not."""
-    said = stream.duration * stream.time_base if stream.duration else 0
-    duration = float(said or (container.duration or 0) / av.time_base)
-    if _SAY_WHEN_IT_ENDS.intersection(container.format.name.split(",")):
+    """Return the duration in seconds stated in the file; 0 if unknown."""
+    stated = stream.duration * stream.time_base if stream.duration else 0
+    duration = float(stated or (container.duration or 0) / av.time_base)
+    if _STATE_END.intersection(container.format.name.split(",")):
         duration -= max(0.0, float((stream.start_time or 0) * stream.time_base))
     return max(0.0, duration)
 
 
-def _weaver(picture: av.VideoFrame, time_base: Fraction) -> Any:
-    """Make a graph that makes whole pictures of fields, for pictures such as this one."""
+def _deinterlacer(picture: av.VideoFrame, time_base: Fraction) -> Any:
+    """Return a filter graph that deinterlaces frames of this frame's shape and format."""
     graph = av.filter.Graph()
     width, height, pixels = picture.width, picture.height, picture.format
     source = graph.add_buffer(width=width, height=height, format=pixels, time_base=time_base)
-    woven = graph.add("bwdif", "mode=send_frame:deint=interlaced")
+    deinterlace = graph.add("bwdif", "mode=send_frame:deint=interlaced")
     sink = graph.add("buffersink")
-    source.link_to(woven)
-    woven.link_to(sink)
+    source.link_to(deinterlace)
+    deinterlace.link_to(sink)
     graph.configure()
     return graph
 
 
-def _woven(graph: Any, picture: av.VideoFrame | None) -> Iterator[av.VideoFrame]:
-    """Give a picture to a graph, or say that there are no more, and yield what is ready."""
+def _deinterlaced(graph: Any, picture: av.VideoFrame | None) -> Iterator[av.VideoFrame]:
+    """Push a frame, or None at the end, into a graph; yield the frames that are ready."""
     graph.push(picture)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Folders of face pictures as tracks with identities: for training and for benchmarks."""
+"""Describing folders of face pictures: labelled tracks for training and benchmarks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from castlist.video.frames import Image
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 _FORMATS = ("JPEG", "PNG", "BMP", "WEBP")
-_MOST_PIXELS = 2**27  # more than any camera's
+_MAX_PIXELS = 2**27  # more than any camera's
 _SMALLEST_SIDE = 160  # smaller pictures are enlarged for the detector
-_LONGEST_ENLARGED = 4096  # a strip is not enlarged beyond that
-_TRACKS_A_JOB = 16
+_LONGEST_ENLARGED = 4096  # maximum side of an enlarged picture
+_TRACKS_PER_JOB = 16
 
 
 @dataclass(frozen=True)
 class PictureTrack:
-    """Pictures of one person that belong together."""
+    """Pictures of one person that form a track."""
 
     person: str
     name: str
@@ -41,14 +41,14 @@ class PictureTrack:
 
 
 def picture_tracks(folder: Path, people: Collection[str] | None = None) -> list[PictureTrack]:
-    """List ``person/track/*.jpg`` and ``person/*.jpg``; a picture on its own is a track.
+    """Return the tracks ``person/track/*.jpg`` and ``person/*.jpg``; a single picture is a track.
 
     Parameters
     ----------
     folder : Path
-        One folder a person.
+        Folder with one sub-folder per person.
     people : collection of str, optional
-        Only these.
+        Names of the people to include; by default all.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -68,13 +68,13 @@ def picture_tracks(folder: Path, people: Collection[str] | None = None) -> list[
     if not found:
         raise InputError(
             f"{folder}: no pictures as person/track/*.jpg or person/*.jpg"
-            + (" of the people asked for" if people is not None else "")
+            + (" of the given people" if people is not None else "")
         )
     return found
 
 
 def _text(name: str) -> str:
-    """Return a file's name as text, and another for another name, which ``?`` would not be."""
+    """Return a file's name as valid text, different for different names."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -89,31 +89,34 @@ def describe_folder(
     seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[TrackSet, list[Path]]:
-    """Describe the face in the middle of every picture.
+    """Return the described face of every picture as labelled tracks.
+
+    If a picture has several faces, the one nearest to its centre is described.
 
     Parameters
     ----------
     folder : path
-        ``person/track/*.jpg`` or ``person/*.jpg``.
+        Folder of ``person/track/*.jpg`` or ``person/*.jpg``.
     open_detector, open_describer : callable
-        Called once a thread.
+        Called once per thread, such as :func:`castlist.open_detector` and
+        :func:`castlist.open_describer`.
     people : collection of str, optional
-        Only these.
+        Names of the people to include; by default all.
     degraded : int
-        Copies of each picture that look like television, added to its track.
+        Number of degraded copies per picture, which look like television, added to its track.
     television : int
-        Make each picture a stretch of this many faces of one such look, instead of itself.
+        If positive, replace each picture by this many degraded copies, as in one shot.
     seed : int
-        How they are degraded.
+        Seed of the random degradation.
     progress : callable
-        Told how far it is.
+        Called with the stage, the number of tracks done and the total.
 
     Returns
     -------
     tracks : TrackSet
-        Labelled, in the order of names.
+        Labelled tracks, in order of names.
     faceless : list of Path
-        Pictures in which no face was found, which are left out.
+        Pictures without a detected face. They are left out.
     """
     folder = Path(folder)
     tracks = picture_tracks(folder, people)
@@ -124,7 +127,7 @@ def describe_folder(
         if not hasattr(own, "describer"):
             own.detector, own.describer = open_detector(), open_describer()
             names.append(own.describer.name)
-        job = tracks[start : start + _TRACKS_A_JOB]
+        job = tracks[start : start + _TRACKS_PER_JOB]
         seeds = [[seed, start + k] for k in range(len(job))]
         return [
             _describe(
@@ -134,13 +137,13 @@ def describe_folder(
         ]
 
     done: list[_Described] = []
-    for _, part in in_threads(range(0, len(tracks), _TRACKS_A_JOB), work):
+    for _, part in in_threads(range(0, len(tracks), _TRACKS_PER_JOB), work):
         done += part
         progress("describing", len(done), len(tracks))
     faceless = [path for one in done for path in one.faceless]
     pairs = [(t, one) for t, one in zip(tracks, done, strict=True) if len(one.features)]
     if not pairs:
-        raise InputError(f"{folder}: no face was found in any of {len(faceless)} pictures")
+        raise InputError(f"{folder}: no face detected in any of {len(faceless)} pictures")
     counts = [len(one.features) for _, one in pairs]
     described = TrackSet.from_faces(
         np.repeat([track.name for track, _ in pairs], counts),
@@ -189,14 +192,14 @@ def _describe(
 
 
 def read_picture(path: Path) -> Image:
-    """Read a picture, a small one enlarged so that the detector can work on it."""
+    """Return a picture from a file, enlarged if it is too small for the detector."""
     _require_size(path)
     try:
         image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
     except (OSError, cv2.error) as error:
-        raise InputError(f"{path}: not a picture that can be read ({first_line(error)})") from error
+        raise InputError(f"{path}: cannot be read as a picture ({first_line(error)})") from error
     if image is None:
-        raise InputError(f"{path}: not a picture that can be read")
+        raise InputError(f"{path}: cannot be read as a picture")
     height, width = image.shape[:2]
     scale = min(_SMALLEST_SIDE / min(height, width), _LONGEST_ENLARGED / max(height, width))
     if scale > 1:
@@ -206,26 +209,26 @@ def read_picture(path: Path) -> Image:
 
 
 def _require_size(path: Path) -> None:
-    """Refuse a picture that says it is larger than any photograph, before it is decoded."""
+    """Raise an InputError for a picture whose header is damaged or states too large a size."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow has a limit of its own
+            warnings.simplefilter("ignore")  # about Pillow's own size limit
             with PIL.Image.open(path, formats=_FORMATS) as picture:
                 width, height = picture.size
-                # The pieces of a PNG: OpenCV makes room for what they claim, or looks for their
-                # end for ever.
+                # Check the chunks of a PNG: OpenCV allocates the size that they state, or searches
+                # for their end without end.
                 picture.verify()
-    except Exception as error:  # of a damaged header, Pillow says it in many ways
-        raise InputError(f"{path}: not a picture that can be read ({first_line(error)})") from error
-    if not 0 < width * height <= _MOST_PIXELS:
+    except Exception as error:  # Pillow raises many types for damaged headers
+        raise InputError(f"{path}: cannot be read as a picture ({first_line(error)})") from error
+    if not 0 < width * height <= _MAX_PIXELS:
         raise InputError(
-            f"{path}: a picture of {width} × {height} pixels; castlist reads up to "
-            f"{_MOST_PIXELS:,} in all"
+            f"{path}: unsupported size ({width} × {height} pixels); the limit is "
+            f"{_MAX_PIXELS:,} pixels in total"
         )
 
 
 def face_in(path: Path, detector: Detector) -> tuple[Image, Faces]:
-    """Return a picture and the face it is of, if any: in the middle, and large."""
+    """Return a picture and its face nearest to the centre, if any."""
     picture = read_picture(path)
     faces = detector.detect(picture)
     faces = faces[faces.score >= WEAK]

@@ -1,7 +1,7 @@
-"""Running networks: an ONNX file, pictures in, arrays out.
+"""Running the network of an ONNX file on images.
 
-OpenVINO runs networks on the processor, if it is installed, and onnxruntime if it is not.
-onnxruntime also runs them on other devices. Both give the same results but for rounding.
+On the CPU, OpenVINO runs networks if it is installed, otherwise onnxruntime. On other devices,
+onnxruntime does. Results are the same up to rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from castlist.errors import CastlistError, InputError, first_line
 from castlist.parallel import n_threads
 from castlist.video.weights import cache_folder
 
-#: Devices, and the execution provider of onnxruntime for each but the processor.
+#: Devices, and the execution provider of onnxruntime for each.
 DEVICES = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
@@ -32,24 +32,24 @@ DEVICES = {
     "directml": "DmlExecutionProvider",
 }
 BACKENDS = ("openvino", "onnxruntime")
-#: Environment variable that chooses a backend for the processor.
+#: Environment variable that chooses the backend on the CPU.
 BACKEND = "CASTLIST_BACKEND"
-_MOST_SHAPES = 8  # of batches that a network is kept compiled for
+_MAX_SHAPES = 8  # batch shapes for which compiled networks are kept
 _importing = threading.Lock()
 
-Pictures = NDArray[np.uint8]  # pictures × height × width × BGR
+Images = NDArray[np.uint8]  # images × height × width × BGR
 
 
 @dataclass(frozen=True)
 class Input:
-    """What a network takes: what pictures are turned into.
+    """The input format of a network.
 
     Attributes
     ----------
     rgb : bool
-        Whether channels are in the order red, green, blue; blue, green, red if not.
+        Whether channels are in RGB order; BGR if not.
     mean, scale : float
-        Subtracted from every value, 0 to 255, and what it is divided by then.
+        Each value v, 0 to 255, becomes (v - mean) / scale.
     """
 
     rgb: bool = False
@@ -58,80 +58,80 @@ class Input:
 
 
 class Network(Protocol):
-    """A network that is ready to run; several threads may call it at once.
+    """A network that is ready to run. Several threads may call it at once.
 
     Attributes
     ----------
     shape : list of int or None
-        Of its input, as the file says: pictures, channels, height, width; None where it takes any.
+        Shape of its input: images, channels, height, width; None for any size.
     """
 
     shape: list[int | None]
 
-    def __call__(self, pictures: Pictures) -> list[NDArray[np.float32]]:
-        """Return the network's outputs for some pictures, in the order of the file."""
+    def __call__(self, images: Images) -> list[NDArray[np.float32]]:
+        """Return the outputs for a batch of images, in the order of the file."""
 
 
 def open_network(
     path: str | Path, takes: Input, device: str = "cpu", backend: str | None = None
 ) -> Network:
-    """Open the network of an ONNX file.
+    """Return the network of an ONNX file.
 
     Parameters
     ----------
     path : path
-        The file.
+        The ONNX file.
     takes : Input
-        What it takes.
+        Input format of the network.
     device : str
         A key of ``DEVICES``.
     backend : str, optional
-        One of ``BACKENDS``; chosen by the device, the environment variable ``CASTLIST_BACKEND``
-        and what is installed, if not given.
+        One of ``BACKENDS``. By default it depends on the device, the environment variable
+        ``CASTLIST_BACKEND``, and what is installed.
     """
     check_device(device)
     backend = backend or _backend(device)
-    with _failing(path):
+    with _as_input_error(path):
         if backend == "openvino":
             return _OpenVino(path, takes)
         return _OnnxRuntime(path, takes, device)
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that is not known; whether it is there is known when a network is opened."""
+    """Raise an InputError for an unknown device. `open_network` checks whether it is available."""
     if device not in DEVICES:
-        raise InputError(f"no device {device!r}; there are {', '.join(DEVICES)}")
+        raise InputError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
 
 
 def _backend(device: str) -> str:
+    """Return the backend for a device."""
     asked = os.environ.get(BACKEND, "")
     if asked and asked not in BACKENDS:
-        raise InputError(f"{BACKEND}={asked}: there are {', '.join(BACKENDS)}")
+        raise InputError(f"{BACKEND}={asked}: unknown backend; choose from {', '.join(BACKENDS)}")
     if device != "cpu":
         return "onnxruntime"
     if asked == "openvino" and not find_spec("openvino"):
-        raise CastlistError(f"{BACKEND}={asked}: it is not installed; pip install openvino")
+        raise CastlistError(f"{BACKEND}={asked}: OpenVINO is not installed; pip install openvino")
     return asked or ("openvino" if find_spec("openvino") else "onnxruntime")
 
 
 @contextmanager
-def _failing(path: str | Path) -> Iterator[None]:
-    """Raise an InputError for what a backend cannot do: their own exceptions share no base."""
+def _as_input_error(path: str | Path) -> Iterator[None]:
+    """Turn any exception of a backend into an InputError: they share no base class."""
     try:
         yield
     except CastlistError:
         raise
     except Exception as error:
         why = first_line(error)
-        raise InputError(f"{path}: not an ONNX model that runs here ({why})") from error
+        raise InputError(f"{path}: the ONNX model cannot be run ({why})") from error
 
 
 class _OpenVino:
-    """A network in OpenVINO, compiled once per shape of a batch."""
+    """A network in OpenVINO, compiled once per batch shape."""
 
     def __init__(self, path: str | Path, takes: Input) -> None:
-        # Instructions for matrices (AMX) fail on virtual machines that do not allow what their
-        # processor says it has.
+        # AMX instructions fail on virtual machines that report them but do not allow them.
         os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI")
         openvino = _import_openvino()
         from openvino.frontend import FrontEndManager
@@ -139,18 +139,18 @@ class _OpenVino:
 
         self._path = path
         self._core = openvino.Core()
-        # By default OpenVINO computes in what the processor is fastest in: bfloat16 on some, which
-        # gives other features.
+        # By default OpenVINO computes in the fastest type of the processor, bfloat16 on some, which
+        # changes features.
         threads = n_threads()
         self._options = {
             "INFERENCE_PRECISION_HINT": "f32",
             "INFERENCE_NUM_THREADS": threads,
-            "NUM_STREAMS": threads,  # each picture in one thread: the same sums for any number
+            "NUM_STREAMS": threads,  # one thread per image, so that results do not depend on it
         }
         cache = _compiled_folder()
         if cache is not None:
             self._options["CACHE_DIR"] = str(cache)
-        # The core would try every format that it knows on a file that is not ONNX.
+        # Core.read_model would try all its formats on a file that is not ONNX.
         reader = FrontEndManager().load_by_framework("onnx")
         model = reader.convert(reader.load(str(path)))
         self.shape = [
@@ -167,28 +167,29 @@ class _OpenVino:
         steps.mean(takes.mean).scale(takes.scale)
         self._model = prepared.build()
         self._compiled: dict[tuple[int, ...], Any] = {}
-        self._one_at_a_time = threading.Lock()
+        self._compile_lock = threading.Lock()
         self._own = threading.local()
 
-    def __call__(self, pictures: Pictures) -> list[NDArray[np.float32]]:
-        with _failing(self._path):
-            request = self._request(pictures.shape)
-            request.infer([np.ascontiguousarray(pictures)], share_inputs=True)
+    def __call__(self, images: Images) -> list[NDArray[np.float32]]:
+        with _as_input_error(self._path):
+            request = self._request(images.shape)
+            request.infer([np.ascontiguousarray(images)], share_inputs=True)
             return [np.array(one.data, np.float32) for one in request.output_tensors]
 
     def _request(self, shape: tuple[int, ...]) -> Any:
-        """Return this thread's request for pictures of a shape."""
+        """Return this thread's inference request for a batch shape."""
         requests = self._own.__dict__
-        compiled = self._for(shape)
+        compiled = self._compiled_for(shape)
         known = requests.get(str(shape))
         if known is None or known[0] is not compiled:
             known = requests[str(shape)] = compiled, compiled.create_infer_request()
         return known[1]
 
-    def _for(self, shape: tuple[int, ...]) -> Any:
-        with self._one_at_a_time:
+    def _compiled_for(self, shape: tuple[int, ...]) -> Any:
+        """Return the network compiled for a batch shape."""
+        with self._compile_lock:
             if shape not in self._compiled:
-                if len(self._compiled) >= _MOST_SHAPES:
+                if len(self._compiled) >= _MAX_SHAPES:
                     self._compiled.clear()
                 self._model.reshape({self._model.inputs[0]: list(shape)})
                 self._compiled[shape] = self._core.compile_model(self._model, "CPU", self._options)
@@ -199,46 +200,46 @@ class _OnnxRuntime:
     """A network in onnxruntime."""
 
     def __init__(self, path: str | Path, takes: Input, device: str) -> None:
-        os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")  # nothing leaves the machine
+        os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")  # no telemetry
         try:
             import onnxruntime
         except ImportError as error:
             raise CastlistError(
-                "this needs onnxruntime, which is not installed; pip install 'castlist[onnx]'"
+                "onnxruntime is not installed; pip install 'castlist[onnx]'"
             ) from error
         self._path, self._takes = path, takes
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is raised; its log is for its makers
+        options.log_severity_level = 4  # errors are raised; do not log them, too
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         provider = DEVICES[device]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a provider that is not there: said below
+            warnings.simplefilter("ignore")  # a missing provider is reported below
             self._session: Any = onnxruntime.InferenceSession(
                 str(path), options, providers=list(dict.fromkeys([provider, DEVICES["cpu"]]))
             )
         if provider not in self._session.get_providers():
-            raise InputError(f"device {device!r}: onnxruntime has no {provider} here")
+            raise InputError(f"device {device!r}: onnxruntime has no {provider}")
         first = self._session.get_inputs()[0]
         self._input = first.name
         self.shape = [one if isinstance(one, int) else None for one in first.shape]
 
-    def __call__(self, pictures: Pictures) -> list[NDArray[np.float32]]:
-        ordered = pictures[..., ::-1] if self._takes.rgb else pictures
+    def __call__(self, images: Images) -> list[NDArray[np.float32]]:
+        ordered = images[..., ::-1] if self._takes.rgb else images
         values = ordered.transpose(0, 3, 1, 2).astype(np.float32, order="C")
         if (self._takes.mean, self._takes.scale) != (0.0, 1.0):
             values = (values - np.float32(self._takes.mean)) / np.float32(self._takes.scale)
-        with _failing(self._path):
+        with _as_input_error(self._path):
             found: Sequence[Any] = self._session.run(None, {self._input: values})
             return [np.asarray(one, np.float32) for one in found]
 
 
 def _import_openvino() -> Any:
-    """Import OpenVINO without telling its makers of it: nothing leaves the machine.
+    """Return the module ``openvino``, imported without its telemetry.
 
-    Its package for that is taken for not installed meanwhile.
+    Its telemetry package appears as not installed during the import.
     """
     name = "openvino_telemetry"
-    with _importing:  # threads that open networks at once
+    with _importing:  # several threads may open networks at once
         before = sys.modules.get(name)
         sys.modules[name] = None  # type: ignore[assignment]
         try:
@@ -251,7 +252,7 @@ def _import_openvino() -> Any:
 
 
 def _compiled_folder() -> Path | None:
-    """Return where OpenVINO keeps what it compiled, so that the next start is quicker."""
+    """Return the cache folder of compiled networks, for a faster start; None if not writable."""
     try:
         folder = cache_folder() / "compiled"
         folder.mkdir(parents=True, exist_ok=True)

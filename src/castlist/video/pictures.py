@@ -1,4 +1,4 @@
-"""Pictures of faces, as people are shown them."""
+"""Pictures of faces to show in reports and on the review page, and their files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from castlist.io.files import replacing
 from castlist.io.pictures import PICTURES, Cover, frame_of
 from castlist.video.frames import Image, shrunk
 
-_FRAME_WIDTH = 480  # pixels of a frame that is shown beside a face, at most
-_QUALITY, _FRAME_QUALITY = 84, 75  # of JPEG
+_FRAME_WIDTH = 480  # maximum width of a frame to show, in pixels
+_QUALITY, _FRAME_QUALITY = 84, 75  # JPEG quality
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A face as people are shown it.
+    """A picture of a face to show.
 
     Attributes
     ----------
     face : bytes
-        The face with hair and shoulders, as JPEG, so that many can be held.
+        The face with hair and shoulders, as JPEG to save memory.
     frame : bytes
-        The whole frame, small, as JPEG too: faces of one frame share it.
+        The whole frame, scaled down, as JPEG. Faces of one frame share it.
     cover : Cover
-        How good it is, and where in the frame.
+        Score as a cover, time, and box in the frame.
     """
 
     face: bytes
@@ -39,15 +39,15 @@ class Picture:
 
 
 def as_jpeg(image: Image, quality: int = _QUALITY) -> bytes:
-    """Return a picture as JPEG."""
+    """Return an image as JPEG."""
     done, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not done:
-        raise CastlistError("a picture of a face cannot be written as JPEG")
+        raise CastlistError("OpenCV cannot encode a picture of a face as JPEG")
     return bytes(data.tobytes())
 
 
 def frame_view(image: Image) -> bytes:
-    """Return a frame small and as JPEG."""
+    """Return a frame scaled down, as JPEG."""
     height, width = image.shape[:2]
     scale = min(1.0, _FRAME_WIDTH / width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -55,7 +55,7 @@ def frame_view(image: Image) -> bytes:
 
 
 def share_of(image: Image, box: NDArray[np.floating]) -> tuple[float, float, float, float]:
-    """Return a box as shares of its frame, no part of it outside."""
+    """Return a box in shares of its frame, clipped to it."""
     height, width = image.shape[:2]
     x, y, w, h = (float(value) for value in box)
     left, right = (min(max(at / width, 0.0), 1.0) for at in (x, x + w))
@@ -65,7 +65,7 @@ def share_of(image: Image, box: NDArray[np.floating]) -> tuple[float, float, flo
 
 def write_pictures(faces: Path, track: str, pictures: Sequence[Picture]) -> None:
     """Write the pictures of a track, best first, and the frame of the best."""
-    for k in range(len(pictures), PICTURES):  # of a run that was cut off
+    for k in range(len(pictures), PICTURES):  # left by an interrupted run
         (faces / f"{track}_{k}.jpg").unlink(missing_ok=True)
     for k, one in enumerate(pictures[:PICTURES]):
         with replacing(faces / f"{track}_{k}.jpg", wait=False) as partial:

@@ -1,4 +1,7 @@
-"""Decoding in a thread of its own: cuts, and the pictures in which faces are looked for."""
+"""Sampling a video: the frames in which faces are detected, and their shots.
+
+Decoding and the search for cuts run in a separate thread.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +24,42 @@ from castlist.video.shots import (
     signature,
 )
 
-_AHEAD = 6  # pictures decoded before they are needed
-_CLOSELY_EVERY = 0.99  # seconds between looks for small, tilted and other weak faces
+_AHEAD = 6  # frames decoded in advance
+_CLOSELY_EVERY = 0.99  # seconds between frames in which small, tilted and weak faces are detected
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in a video a shot begins with a cut, in time and in counts: enough to go on from."""
+class ResumePoint:
+    """The start of a shot that begins with a cut, from which a scan can resume."""
 
     time: float = 0.0
     number: int = 0
     shot: int = 0
-    seek: bool = True  # whether the video's times can be seeked to
+    seek: bool = True  # whether the time can be seeked to
 
 
 @dataclass(frozen=True)
-class Look:
-    """A picture in which faces are looked for; without one, only when the video ends.
+class SampledFrame:
+    """A frame in which faces are detected; the last one has no image and marks the end.
 
-    ``cut`` says that a shot begins here with a cut: nothing before it matters any more.
-    ``signature`` is what cuts are found by. ``closely`` says that small, tilted and other weak
-    faces are looked for too, and ``still`` that it is the picture before it, looked at in the same
-    way: nothing has changed.
+    Attributes
+    ----------
+    shot : int
+        Number of its shot.
+    number, time : int, float
+        Number and time of the frame.
+    image : ndarray or None
+        The image.
+    seek : bool
+        Whether the time can be seeked to.
+    cut : bool
+        Whether a shot begins here with a cut: nothing before it matters any more.
+    signature : ndarray or None
+        Signature by which cuts are found.
+    closely : bool
+        Whether small, tilted and weak faces are detected, too.
+    still : bool
+        Whether image and ``closely`` are the same as in the sampled frame before.
     """
 
     shot: int
@@ -56,13 +73,27 @@ class Look:
     still: bool = False
 
 
-def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> Generator[Look]:
-    """Yield the pictures in which faces are looked for: so many per second, and some besides."""
+def sampled(
+    video: Video, rate: float, start: ResumePoint, also: Collection[int]
+) -> Generator[SampledFrame]:
+    """Yield the sampled frames of a video.
 
-    def work(put: Callable[[Look], None]) -> None:
-        last, next_closely = Look(-1, 0, 0.0, None), 0.0
+    Parameters
+    ----------
+    video : Video
+        The video.
+    rate : float
+        Frames per second. The first frame of each shot is sampled, too.
+    start : ResumePoint
+        The shot to begin with.
+    also : collection of int
+        Numbers of additional frames.
+    """
 
-        def look(shot: int, frame: Frame, cut: bool, picture: Signature) -> None:
+    def work(put: Callable[[SampledFrame], None]) -> None:
+        last, next_closely = SampledFrame(-1, 0, 0.0, None), 0.0
+
+        def emit(shot: int, frame: Frame, cut: bool, picture: Signature) -> None:
             nonlocal last, next_closely
             image, seek = frame.image(), not video.mended
             closely = shot != last.shot or frame.time >= next_closely
@@ -70,45 +101,46 @@ def sampled(video: Video, rate: float, start: Place, also: Collection[int]) -> G
             still = closely == last.closely and before is not None and np.array_equal(image, before)
             if closely:
                 next_closely = frame.time + _CLOSELY_EVERY
-            last = Look(shot, frame.number, frame.time, image, seek, cut, picture, closely, still)
+            last = SampledFrame(
+                shot, frame.number, frame.time, image, seek, cut, picture, closely, still
+            )
             put(last)
 
-        sampler = _Sampler(rate, start.shot, also, look)
+        sampler = _Sampler(rate, start.shot, also, emit)
         number, end = start.number, start.time
         for frame in video.frames(start.time, start.number, start.seek):
             number, end = frame.number, frame.time + frame.duration
             sampler.add(frame)
         sampler.finish()
-        put(Look(sampler.shot, number, end, None))
+        put(SampledFrame(sampler.shot, number, end, None))
 
     return _from_thread(work)
 
 
 class _Sampler:
-    """Chooses the pictures to look at, as soon as it is known which shot they belong to."""
+    """Choose frames, and pass them on as soon as their shot is known."""
 
     def __init__(
         self, rate: float, shot: int, also: Collection[int],
-        look: Callable[[int, Frame, bool, Signature], None],
+        emit: Callable[[int, Frame, bool, Signature], None],
     ) -> None:  # fmt: skip
         self.shot = shot - 1
-        self._rate, self._also, self._look = rate, also, look
+        self._rate, self._also, self._emit = rate, also, emit
         self._due = 0.0
         self._cuts, self._dissolves = CutFinder(), DissolveFinder()
-        self._undecided: deque[tuple[Frame, Signature]] = deque()  # a cut, or not?
-        self._held: deque[tuple[int, Frame, bool, Signature]] = (
-            deque()
-        )  # before a dissolve, or after it?
+        self._undecided: deque[tuple[Frame, Signature]] = deque()  # frames that may begin a shot
+        # Frames that may be before or after the middle of a dissolve.
+        self._held: deque[tuple[int, Frame, bool, Signature]] = deque()
 
     def add(self, frame: Frame) -> None:
-        """Take the next frame."""
+        """Add the next frame."""
         picture = signature(frame.planes(GRID))
         self._undecided.append((frame, picture))
         for begins in self._cuts.add(frame.time, picture):
             self._decided(begins)
 
     def finish(self) -> None:
-        """Give what is left: there are no more frames."""
+        """Pass on the remaining frames at the end of the video."""
         for begins in self._cuts.finish():
             self._decided(begins)
         self._release(np.inf)
@@ -129,24 +161,24 @@ class _Sampler:
             self._held.append((self.shot, frame, begins, picture))
         if time >= self._due - 1e-6:
             self._due += 1 / self._rate
-            if self._due <= time:  # frames are rarer than looks
+            if self._due <= time:  # the frame rate is below the sample rate
                 self._due = time + 1e-6
         self._release(time - LATEST_DISSOLVE)
 
     def _release(self, before: float) -> None:
         while self._held and self._held[0][1].time < before:
-            self._look(*self._held.popleft())
+            self._emit(*self._held.popleft())
 
 
-def _from_thread(work: Callable[[Callable[[Look], None]], None]) -> Generator[Look]:
-    """Run work in a thread and yield what it puts, a few things ahead."""
-    ready: queue.Queue[Look | BaseException | None] = queue.Queue(_AHEAD)
+def _from_thread(work: Callable[[Callable[[SampledFrame], None]], None]) -> Generator[SampledFrame]:
+    """Run ``work`` in a thread and yield the items that it puts into a short queue."""
+    ready: queue.Queue[SampledFrame | BaseException | None] = queue.Queue(_AHEAD)
     stopped = threading.Event()
 
     class _Stop(Exception):
         pass
 
-    def put(item: Look | BaseException | None) -> None:
+    def put(item: SampledFrame | BaseException | None) -> None:
         while not stopped.is_set():
             try:
                 return ready.put(item, timeout=0.2)

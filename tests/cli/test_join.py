@@ -6,7 +6,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from tests.cast.test_series import by_track, episode, people
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.rays import needs_ray
 from tests.review.server import Server
 from tests.video.videos import plain, write_video
@@ -76,7 +76,7 @@ def test_a_report_that_cannot_be_written_is_told_of_a_cast_that_is_whole(three, 
     (season / "report.html").unlink()
     (season / "report.html").mkdir()
     said = castlist("add", season, three[2], code=2).stderr
-    assert f"`castlist report {season}` makes it" in said
+    assert f"run `castlist report {season}`" in said
     (season / "report.html").rmdir()
     castlist("report", season)
     assert len(Corrections(season).scanned.films) == 3

@@ -8,7 +8,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.learn.run_folder import LOG, MODEL
 from tests.cast.test_series import episode
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.video.videos import plain, write_video
 
 

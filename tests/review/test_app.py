@@ -297,7 +297,7 @@ def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
             if not state["running"]:
                 break
             time.sleep(0.05)
-    assert state["proposal"]["given_up"].startswith("1 character needed 10 pairs of tracks")
+    assert state["proposal"]["given_up"].startswith("1 character required 10 pairs of tracks")
 
 
 def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):

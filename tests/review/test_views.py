@@ -5,7 +5,7 @@ from dataclasses import replace
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES
 from castlist.io.pictures import write_covers
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from castlist.review.views import cast_view
 from tests.cast.folders import made_video, write_folder, write_frames
 

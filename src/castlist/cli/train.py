@@ -25,54 +25,55 @@ from castlist.learn.train_settings import LOSS_NAMES
 
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run.")],
     validation: Annotated[
         list[Path] | None,
-        typer.Option(help="Validate on these tracks instead of reserving identities."),
+        typer.Option(help="Tracks to validate on, instead of reserving identities."),
     ] = None,
     exclude: Annotated[
-        Path | None, typer.Option(help="File of identities to leave out, one a line.", exists=True)
+        Path | None,
+        typer.Option(help="File with identities to leave out, one per line.", exists=True),
     ] = None,
     recipe: Annotated[
         str, typer.Option(help=f"Settings to start from: {', '.join(RECIPES)}.")
     ] = DEFAULT_RECIPE,
-    loss: Annotated[
-        str | None, typer.Option(help=f"What is made small: {', '.join(LOSS_NAMES)}.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Times through the tracks.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Tracks a batch.")] = None,
+    loss: Annotated[str | None, typer.Option(help=f"Loss: {', '.join(LOSS_NAMES)}.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Number of epochs.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Tracks per batch.")] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate of the MLP.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Weight of L_sim.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Margin: γ = 9b + ε.")] = None,
     company: Annotated[
         bool | None,
         typer.Option(
-            "--company/--no-company", help="Average L_sim over samples with another of theirs."
+            "--company/--no-company",
+            help="Average L_sim only over samples with another sample of their identity.",
         ),
     ] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay of the MLP.")] = None,
     hidden: Annotated[
         str | None, typer.Option(help="Widths of the hidden layers, such as 256,128,64.")
     ] = None,
-    embedding: Annotated[int | None, typer.Option(min=1, help="Length of an embedding.")] = None,
+    embedding: Annotated[int | None, typer.Option(min=1, help="Embedding dimension.")] = None,
     normalise: Annotated[
         bool | None,
         typer.Option(
             "--normalise/--no-normalise",
-            help="Embeddings on the unit sphere; without it, what the loss wants.",
+            help="Normalise embeddings to unit length. Defaults to what the loss needs.",
         ),
     ] = None,
     standardise: Annotated[
         bool | None,
         typer.Option(
-            "--standardise/--no-standardise", help="Features to mean 0 and scale 1 first."
+            "--standardise/--no-standardise",
+            help="Scale features to mean 0 and standard deviation 1 first.",
         ),
     ] = None,
     residual: Annotated[
         bool | None,
         typer.Option(
             "--residual/--no-residual",
-            help="Add the MLP's output to its input, and start as the identity.",
+            help="Add the MLP's output to its input. The model starts as the identity.",
         ),
     ] = None,
     rounds: Annotated[
@@ -83,53 +84,63 @@ def train(
     ] = None,
     nearest: Annotated[
         float | None,
-        typer.Option(min=0, help="Most neighbours of an embedding, times √n; 0 for all."),
+        typer.Option(
+            min=0,
+            help="Maximum number of neighbours of an embedding, as a multiple of √n; 0 for all.",
+        ),
     ] = None,
     people: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Train on made casts of up to this many people; 0 for uniform batches."
+            min=0,
+            help="Train on synthetic casts of up to this many people; 0 for uniform batches.",
         ),
     ] = None,
     half: Annotated[
         bool | None,
-        typer.Option("--half/--one-face", help="Average half of a track's faces, or choose one."),
+        typer.Option("--half/--one-face", help="Average half of a track's faces, or draw one."),
     ] = None,
     held: Annotated[
-        float | None, typer.Option(help="Share of the people who train b alone, not the MLP.")
+        float | None, typer.Option(help="Share of the people that train only b, not the MLP.")
     ] = None,
     alpha_b: Annotated[
-        float | None, typer.Option(help="Weight of L_sim where they train b.")
+        float | None, typer.Option(help="Weight of L_sim for the people that train only b.")
     ] = None,
-    b_hat: Annotated[float | None, typer.Option(help="Where b̂ starts; b = softplus(b̂).")] = None,
+    b_hat: Annotated[float | None, typer.Option(help="Initial b̂; b = softplus(b̂).")] = None,
     operating: Annotated[
         bool | None,
         typer.Option(
             "--operating/--no-operating",
-            help="Choose τ on validation and use it instead of 4b; always, unless ball.",
+            help="Choose τ on validation instead of using 4b. Always on for losses other than "
+            "ball.",
         ),
     ] = None,
     freeze_b: Annotated[int | None, typer.Option(min=0, help="Epochs before b̂ is trained.")] = None,
-    rate_b: Annotated[float | None, typer.Option(help="Rate of b̂ relative to --rate.")] = None,
+    rate_b: Annotated[
+        float | None, typer.Option(help="Learning rate of b̂, relative to --rate.")
+    ] = None,
     fraction: Annotated[
         float | None, typer.Option(help="Share of the identities reserved for validation.")
     ] = None,
     validate_every: Annotated[
-        int | None, typer.Option(min=1, help="Epochs from one validation to the next.")
+        int | None, typer.Option(min=1, help="Number of epochs between validations.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Draws the split, the first weights and the batches.")
+        int | None,
+        typer.Option(min=0, help="Random seed of the split, the initial weights and the batches."),
     ] = None,
-    restart: Annotated[bool, typer.Option(help="Forget what the folder holds.")] = False,
+    restart: Annotated[
+        bool, typer.Option(help="Discard the run in the folder and start again.")
+    ] = False,
     boxes: Boxes = True,
     json: Json = False,
 ) -> None:
-    """Train a model on labelled tracks: by our recipe, by the paper's, or with a rival's loss.
+    """Train a model on labelled tracks with our recipe, the paper's, or another loss.
 
-    A recipe is a set of settings; what else is given changes some of them.
+    A recipe is a set of settings. Options change single settings of it.
 
-    The folder gets `model.safetensors` (the best validation epoch) and `log.jsonl` (an epoch a
-    line). A run that was cut off goes on when the same command is given again.
+    The folder gets `model.safetensors` (the epoch with the best validation score) and `log.jsonl`
+    (one line per epoch). Run the same command again to resume an interrupted run.
 
     Example: `castlist train movies/ --exclude test_people.txt -o run`
     """
@@ -184,5 +195,5 @@ def _widths(text: str) -> tuple[int, ...]:
         return tuple(int(width) for width in text.split(",") if width.strip())
     except ValueError as error:
         raise typer.BadParameter(
-            f"--hidden must be numbers such as 256,128,64, not {text!r}"
+            f"--hidden must be comma-separated numbers such as 256,128,64, not {text!r}"
         ) from error

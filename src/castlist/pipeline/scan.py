@@ -49,7 +49,7 @@ from castlist.pipeline.networks import Networks
 from castlist.pipeline.run_manifest import RunNotes, read_note
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from castlist.tracks import TrackSet
 from castlist.video.checkpoint import Parts
 from castlist.video.describe import SFACE, Describer, open_describer

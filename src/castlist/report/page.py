@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
 from castlist.cast.covers import shown_tracks
+from castlist.cast.current import CurrentCast
+from castlist.cast.folder import REPORT
 from castlist.format import clock, lasting, percent, sureness
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover
@@ -138,6 +140,31 @@ def render_report(
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
     return page.strip().replace("\0", "\ufffd") + "\n"  # which HTML cannot hold in any way
+
+
+def report_folder(corrections: CurrentCast) -> Path:
+    """Write the report of a cast, with its corrections, into its folder and return its path."""
+    folder = corrections.folder
+
+    def crops(track: int) -> list[bytes]:
+        paths = corrections.pictures_of(str(corrections.tracks.ids[track]))
+        return [path.read_bytes() for path in paths]
+
+    def frames(track: int) -> tuple[bytes, Cover] | None:
+        name = str(corrections.tracks.ids[track])
+        path, cover = corrections.frame_of(name), corrections.covers.get(name)
+        if path is None or cover is None or not path.is_file():
+            return None
+        return path.read_bytes(), cover
+
+    run = corrections.scanned.run
+    about: dict[str, object] = {
+        name: run[name] for name in ("castlist", "settings", "counts") if name in run
+    }
+    write_report(
+        corrections.cast, crops, folder / REPORT, about, shown=corrections.shown, frames=frames
+    )
+    return folder / REPORT
 
 
 def title_of(videos: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.shared_frames import told
 from castlist.cast.state import Change
-from castlist.report.given_up import given_up_line
+from castlist.format import given_up_line
 from castlist.report.page import MERGE, title_of
 
 #: Ids of tracks that are not to be compared now.

@@ -121,7 +121,7 @@ def test_cluster(data):
     assert json.loads(seven)["n_clusters"] == 7
 
 
-def test_a_number_wins_over_shared_frames(tmp_path):
+def test_the_number_of_characters_overrides_shared_frames(tmp_path):
     path = tmp_path / "crowd.parquet"
     tracks = TrackSet.from_faces(
         ["a", "b", "c", "d"], feature=[[0.0], [0.1], [0.3], [9.0]], frame=[1, 1, 1, 5]
@@ -180,7 +180,7 @@ def test_features_of_another_describer_are_refused(data, tmp_path):
     assert "takes 32-d features of made" in done.stderr
 
 
-def test_lists_of_names(data, tmp_path):
+def test_read_names(data, tmp_path):
     names = tmp_path / "names.txt"
     names.write_text("\ufeffperson 00003\n\n person 00004 \n", encoding="utf-8")
     from castlist.cli.common import read_names
@@ -193,7 +193,7 @@ def test_lists_of_names(data, tmp_path):
             read_names(bad)
 
 
-def test_names_with_brackets_are_printed_as_they_are(tmp_path):
+def test_brackets_in_names_are_not_markup(tmp_path):
     from castlist import TrackSet
 
     one = TrackSet.from_faces([1], identity=["x"], video="show[/hd] [red]")

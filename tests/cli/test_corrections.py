@@ -48,13 +48,13 @@ def test_name_merge_split_undo_log_report(folder):
         ),
     ],
 )
-def test_what_cannot_be_is_said_in_a_line(folder, words, said):
+def test_an_impossible_correction_is_one_message(folder, words, said):
     result = castlist(words[0], folder, *words[1:], code=2)
     assert said in result.stderr
     assert Corrections(folder).last == 0
 
 
-def test_a_number_is_a_number_though_somebody_is_called_so(folder):
+def test_a_number_means_the_character_even_if_another_has_it_as_its_name(folder):
     cast = Corrections(folder)
     cast.name(3, "1")
     cast.close()
@@ -66,7 +66,7 @@ def test_a_number_is_a_number_though_somebody_is_called_so(folder):
     assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
 
 
-def test_two_names_and_how_to_say_which(folder):
+def test_merging_two_names_needs_the_name_option(folder):
     cast = Corrections(folder)
     cast.name(1, "Anna")
     cast.name(3, "Bo")
@@ -76,7 +76,7 @@ def test_two_names_and_how_to_say_which(folder):
     )
 
 
-def test_with_nobody_to_ask_it_is_said_how_to_do_without(tmp_path):
+def test_recluster_without_a_terminal_needs_the_yes_option(tmp_path):
     tracks = made_video()
     folder = write_folder(tmp_path / "film.cast", tracks, labels=range(len(tracks)))
     done = castlist("recluster", folder, code=2)
@@ -84,7 +84,7 @@ def test_with_nobody_to_ask_it_is_said_how_to_do_without(tmp_path):
     assert Corrections(folder).last == 0
 
 
-def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
+def test_recluster_lists_tracks_that_the_number_of_the_scan_put_together(tmp_path):
     tracks = made_video()
     folder = write_folder(tmp_path / "film.cast", tracks, labels=range(len(tracks)))
     run = json.loads((folder / "run.json").read_text())
@@ -100,14 +100,14 @@ def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
     assert "was scanned for 1 character, and what was said since makes them at least" in done.stderr
 
 
-def test_a_joined_cast_has_a_name(folder, tmp_path):
+def test_a_joined_cast_needs_a_folder_of_its_own(folder, tmp_path):
     other = write_folder(tmp_path / "other.cast", made_video(seed=1))
     for out in (".", "/"):
         done = castlist("join", folder, other, "-o", out, code=2)
         assert "a joined cast needs a folder of its own" in done.stderr
 
 
-def test_cut_and_put_back(folder):
+def test_cut_remove_and_restore(folder):
     cast = Corrections(folder)
     begin, end = cast.tracks.spans[cast.rows(["0004"])[0]]
     assert "5 characters" in castlist("cut", folder, "0004", f"{(begin + end) / 2}").stdout
@@ -120,7 +120,7 @@ def test_cut_and_put_back(folder):
     assert "4 characters" in [castlist("undo", folder) for _ in range(3)][-1].stdout
 
 
-def test_the_log_says_who_moved_from_whom_to_whom(folder):
+def test_the_log_lists_the_tracks_that_moved(folder):
     castlist("split", folder, "0000", "--to", "3")
     (event,) = json.loads(castlist("log", folder, "--json").stdout)
     assert event["moves"] == [{"from": 1, "to": 3, "tracks": ["0000"]}]

@@ -77,7 +77,7 @@ def test_offline(offline):
         assert part in told
 
 
-def test_a_licence_is_shown_even_if_nothing_came(offline):
+def test_a_licence_is_shown_even_if_the_download_fails(offline):
     told = castlist("models", "fetch", "arcface-mbf", code=2).stderr
     assert "warning: the weights arcface-mbf (w600k_mbf.onnx) are not for commercial use" in told
 

@@ -43,7 +43,7 @@ def test_a_clip_is_one_character(folder, clips):
     assert "1 character; 1 track in 0:03 of video" in table
 
 
-def test_a_fast_scan_looks_at_half_as_many_pictures(folder):
+def test_a_fast_scan_searches_half_as_many_frames(folder):
     video = folder / "grey one.mp4"
     assert "in 3 frames" in castlist("scan", video, "--fast", "--threads", "1").stdout
     done = castlist("scan", video, "--fast", "--sample-rate", "5")
@@ -53,9 +53,7 @@ def test_a_fast_scan_looks_at_half_as_many_pictures(folder):
 
 
 @pytest.mark.parametrize("option", ["--characters", "--min-characters"])
-def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
-    folder, clips, option
-):
+def test_more_characters_than_tracks_are_refused_after_the_video_is_read(folder, clips, option):
     done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
     said = f"d0.mp4 has 1 track, so 1 character at most; give a smaller {option}"
     assert said in done.stderr
@@ -70,7 +68,7 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     assert set(stages) == {"watch", "group", "report"}  # of the one that could be
 
 
-def test_a_table_says_of_each_video_whom_the_number_put_together(capsys):
+def test_the_table_of_several_videos_lists_tracks_put_together(capsys):
     of = {"count": 1, "pairs": [{"tracks": ["00004", "00009"], "time": 12.0}]}
     outcomes = [
         Outcome(

@@ -29,7 +29,7 @@ from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
 from castlist.learn.run_folder import Run
 from castlist.pipeline.run_manifest import read_manifest
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from castlist.review.views import cast_view, character_view, history_view, questions_view
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.describe import open_describer

@@ -38,7 +38,7 @@ _IMPORTS = {
 def warm_up(commands: Sequence[str]) -> None:
     """Import what the commands import, and load what is compiled."""
     os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy and PyTorch come
-    for name in ("castlist.cli.app", "castlist.cast.series", "castlist.report.folder"):
+    for name in ("castlist.cli.app", "castlist.cast.series", "castlist.report.page"):
         import_module(name)
     for name in {name for command in commands for name in _IMPORTS[command]}:
         import_module(name)

@@ -252,7 +252,7 @@ def _join(inputs: Path, clips: Path | None) -> Victim:
 def _add(inputs: Path, clips: Path | None) -> Victim:
     from castlist.cast.corrections import Corrections
     from castlist.cast.series import join
-    from castlist.report.folder import report_folder
+    from castlist.report.page import report_folder
 
     three = episodes(inputs)
     joined = inputs / "joined.cast"

@@ -9,7 +9,7 @@ import pytest
 from castlist.cast.corrections import Corrections
 from castlist.export.formats import To
 from tests.cast.folders import made_video, write_folder
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 
 
 @pytest.fixture
@@ -61,10 +61,3 @@ def test_mistakes_are_one_message_and_exit_code_2(folder, words, says):
     done = castlist("export", *words, code=2)
     assert says in " ".join(done.stderr.split())
     assert not done.stdout
-
-
-def test_help_has_an_example():
-    told = castlist("export", "--help").stdout
-    assert "castlist export episode.cast --to edl" in told
-    assert "truth: CAST.truth.csv" in " ".join(told.replace("│", " ").split())
-    assert "cvat: CAST.xml" in " ".join(told.replace("│", " ").split())

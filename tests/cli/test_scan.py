@@ -11,7 +11,7 @@ from castlist import read_tracks
 from castlist.cli.scan import _print_table
 from castlist.pipeline.catalogue import Entry, Outcome
 from castlist.video.frames import open_video
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.video.videos import plain, write_video
 
 
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 def test_a_video_with_nobody_in_it(folder):
     done = castlist("scan", folder / "grey one.mp4")
-    assert "No faces were found in 6 pictures looked at" in done.stdout
+    assert "No faces were found in 6 frames" in done.stdout
     assert str(folder / "grey one.cast" / "report.html") in done.stdout
     (found,) = json.loads(castlist("scan", folder / "grey one.mp4", "--json").stdout)
     assert found["characters"] == []
@@ -43,19 +43,17 @@ def test_a_clip_is_one_character(folder, clips):
     assert "1 character; 1 track in 0:03 of video" in table
 
 
-def test_a_fast_scan_looks_at_half_as_many_pictures(folder):
+def test_a_fast_scan_searches_half_as_many_frames(folder):
     video = folder / "grey one.mp4"
-    assert "in 3 pictures looked at" in castlist("scan", video, "--fast", "--threads", "1").stdout
+    assert "in 3 frames" in castlist("scan", video, "--fast", "--threads", "1").stdout
     done = castlist("scan", video, "--fast", "--sample-rate", "5")
-    assert "in 6 pictures looked at" in done.stdout
+    assert "in 6 frames" in done.stdout
     refused = castlist("scan", video, "--threads", "0", code=2)
     assert "--threads" in refused.stderr
 
 
 @pytest.mark.parametrize("option", ["--characters", "--min-characters"])
-def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
-    folder, clips, option
-):
+def test_more_characters_than_tracks_are_refused_after_the_video_is_read(folder, clips, option):
     done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
     at_least = "at least " if option == "--min-characters" else ""
     said = f"d0.mp4: cannot make {at_least}2 characters of 1 track; give at most 1"
@@ -71,7 +69,7 @@ def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
     assert set(stages) == {"watch", "group", "report"}  # of the one that could be
 
 
-def test_a_table_says_of_each_video_whom_the_number_put_together(capsys):
+def test_the_table_of_several_videos_lists_tracks_put_together(capsys):
     of = {"count": 1, "pairs": [{"tracks": ["00004", "00009"], "time": 12.0}]}
     outcomes = [
         Outcome(
@@ -83,7 +81,7 @@ def test_a_table_says_of_each_video_whom_the_number_put_together(capsys):
     ]  # fmt: skip
     _print_table(outcomes)
     said = capsys.readouterr().out
-    assert "b.mp4: 1 character needed 1 pair of tracks that share a frame" in said
+    assert "b.mp4: 1 character required 1 pair of tracks that share a frame" in said
     assert "a.mp4: " not in said
 
 
@@ -128,7 +126,7 @@ def test_describe(folder, clips):
     (folder / "people.txt").write_text("bob\n")
     out = folder / "faces.parquet"
     done = castlist("describe", folder / "album", "-o", out, "--degraded", "1")
-    assert "1 picture with no face left out" in done.stdout
+    assert "skipped 1 picture without a face" in done.stdout
     assert "3 tracks of 2 people" in done.stdout
     assert read_tracks(out).face_counts.tolist() == [2, 2, 2]
     castlist("describe", folder / "album", "-o", out, "--people", folder / "people.txt")

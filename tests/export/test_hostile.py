@@ -15,7 +15,7 @@ import webvtt
 from castlist.export.formats import To
 from castlist.export.timeline import timelines
 from castlist.export.write import export_cast
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from tests.export.casts import made_cast
 
 BAD = '=x"\udc80\n\r\0 --> \x1b[31m<script>a\u2028]]>\ufffe|M:z\n\n00:00'

@@ -16,7 +16,7 @@ from castlist.pipeline.catalogue import Entry, find_videos, scan_all, scan_to_ad
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.tracking_settings import TrackingSettings
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.video.videos import plain, write_video
 
 
@@ -123,7 +123,9 @@ def test_the_command_line_tries_the_failed_again(series):
     assert rows[0] == ["video", "characters", "tracks", "length"]
     assert "2 videos, <0:01 in all" in done.stdout or "2 videos, 0:01 in all" in done.stdout
     assert f"{bad}: cannot be read as a video" in done.stderr
-    assert "1 of 3 videos could not be scanned; the same command tries them again" in done.stderr
+    assert (
+        "1 of 3 videos could not be scanned; run the same command to try them again" in done.stderr
+    )
     assert not (series / "out" / "season 2" / "bad.cast").exists()
     page = series / "out" / "season 2" / "one.cast" / "report.html"
     written = page.stat().st_mtime_ns

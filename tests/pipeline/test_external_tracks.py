@@ -19,7 +19,7 @@ from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.tracking_settings import TrackingSettings
 from tests.cast.folders import made_video, write_film
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, opti
     path, tracks = film
     words = ("scan", path, "--tracks", path.with_suffix(".txt"), "--no-finetune", option, 1)
     line = (
-        "1 character needed 3 pairs of tracks that share a frame in one character: "
+        "1 character required 3 pairs of tracks that share a frame in one character: "
         "tracks 00001 and 00002 at 0:00, 00003 and 00004 at 0:03, 00005 and 00006 at 0:06."
     )
     for _ in range(2):  # the second time nothing is done again, and it is said all the same
@@ -79,7 +79,7 @@ def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, opti
     assert found["given_up"]["count"] == len(tracks.overlaps()) == 3
     assert found["given_up"]["pairs"][1] == {"tracks": ["00003", "00004"], "time": 3.0}
     words = (*words[:-2], "--characters", 2)
-    assert "needed" not in castlist(*words).stdout
+    assert "required" not in castlist(*words).stdout
     (found,) = json.loads(castlist(*words, "--json").stdout)
     assert found["given_up"] == {"count": 0, "pairs": []}
     assert len(found["characters"]) == 2
@@ -140,7 +140,7 @@ def test_mistakes_are_told_before_anything_is_touched(film, tmp_path, text, says
 
 def test_tracks_are_of_one_video(film, tmp_path):
     done = castlist("scan", film[0], tmp_path / "b.mp4", "--tracks", tmp_path / "x", code=2)
-    assert "one at a time" in done.stderr
+    assert "one video at a time" in done.stderr
 
 
 @pytest.mark.parametrize("to", ["mot", "cvat"])

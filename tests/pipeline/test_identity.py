@@ -19,7 +19,7 @@ from castlist.pipeline.catalogue import find_videos, scan_all
 from castlist.pipeline.scan import PARTS, OtherVideoError, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.tracking_settings import TrackingSettings
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.video.test_fingerprint import film, rewrap
 
 

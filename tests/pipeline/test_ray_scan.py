@@ -18,8 +18,8 @@ from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from castlist.video.weights import fetch
 from tests.cast.folders import made_video, write_film
-from tests.cli.test_commands import castlist
 from tests.pipeline.test_scan import files
+from tests.programs import run_castlist as castlist
 from tests.rays import kill_a_worker, needs_ray, nodes
 from tests.video.videos import plain, write_video
 

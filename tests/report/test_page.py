@@ -14,14 +14,13 @@ from castlist import TrackSet
 from castlist.cast.appearances import Appearance
 from castlist.cast.cast import Cast, Character
 from castlist.errors import CastlistError
-from castlist.format import clock, lasting, percent, sureness
 from castlist.io.pictures import Cover
 from castlist.report.page import place, render_report, write_report
 from tests.pages import Page
 
 
 def tracks_at(*spans: tuple[float, float], video: str = "film.mp4", faces: int = 2) -> TrackSet:
-    """One track a span, with faces at its start and end and between."""
+    """One track per span, with faces at its start, its end and between."""
     time = np.concatenate([np.linspace(*span, faces) for span in spans]) if spans else []
     return TrackSet.from_faces(np.repeat(np.arange(len(spans)), faces), time=time, video=video)
 
@@ -50,7 +49,7 @@ def cast() -> Cast:
     )
 
 
-def test_everybody_is_there_in_order_background_last(cast):
+def test_all_characters_in_order_background_last(cast):
     page = Page(render_report(cast, jpeg))
     assert page.texts("h1") == ["film.mp4"]
     assert page.texts("h2") == ["Characters", "Background characters"]
@@ -76,7 +75,7 @@ def test_background_comes_last_even_when_given_first(cast):
     ]
 
 
-def test_who_is_too_small_to_tell_is_said_so_and_comes_last(cast):
+def test_characters_too_small_to_tell_come_last(cast):
     first, *rest = cast.characters
     text = render_report(Cast(cast.tracks, (replace(first, small=True), *rest), 100.0), jpeg)
     page = Page(text)
@@ -106,7 +105,7 @@ def test_what_a_card_says(cast):
 
 
 def test_timelines_are_where_the_faces_are(cast):
-    """100 seconds on 1000 units: 10 a second, and nothing narrower than 3 or past the end."""
+    """100 seconds on 1000 units: 10 per second, and nothing narrower than 3 or past the end."""
     text = render_report(cast, jpeg)
     page = Page(text)
 
@@ -121,7 +120,7 @@ def test_timelines_are_where_the_faces_are(cast):
     assert page.texts("output")[:2] == ["2 appearances", "1 appearance"]
 
 
-def test_a_merged_appearance_says_of_how_many_tracks():
+def test_a_merged_appearance_counts_its_tracks():
     cast = Cast(tracks_at((0, 10), (10.2, 20)), (character(1, [0, 1]),), 100.0)
     assert Page(render_report(cast, jpeg)).texts("rect") == ["0:00–0:20 (2 tracks)"]
 
@@ -138,10 +137,14 @@ def test_a_strip_has_at_most_a_few_hundred_rects():
         assert all(end < start for (_, end), (start, _) in pairwise(edges))
 
 
-def test_the_strip_holds_faces_after_the_end_the_file_claims():
+def test_the_timeline_includes_faces_after_the_reported_duration():
     cast = Cast(tracks_at((0, 10), (190, 200)), (character(1, [0, 1]),), 100.0)
     found = Page(render_report(cast, jpeg)).find("rect")
     assert [(a["x"], a["width"]) for a, _ in found] == [("0.0", "50.0"), ("950.0", "50.0")]
+
+
+def test_a_video_of_unknown_length_has_no_scale():
+    assert place(Appearance(0, 0, 1), 0.0) == (0.0, 3)
 
 
 def test_unknown_times_leave_the_timeline_out():
@@ -174,8 +177,8 @@ def test_faces_are_the_best_of_tracks_spread_in_time():
     assert all(a["height"] == a["width"] and a["decoding"] == "async" for a in [first, *others])
 
 
-def test_whoever_calls_says_which_tracks_are_shown():
-    """The cover first; where a track has no picture, the one after it."""
+def test_the_caller_chooses_the_tracks_to_show():
+    """The cover comes first; a track without a picture is replaced by the next."""
     cast = Cast(tracks_at(*((i, i + 1) for i in range(6))), (character(1, np.arange(6)),), 6.0)
 
     def shown(rows, most):
@@ -210,7 +213,7 @@ def test_the_frame_of_a_cover_comes_with_it(cast):
     assert all(url.startswith(("data:", "#")) for url in urls(text))
 
 
-def test_frames_and_faces_share_the_room(monkeypatch, cast):
+def test_frames_and_faces_share_the_size_limit(monkeypatch, cast):
     """Covers come first, then frames, then more faces; frames of the background last."""
 
     def shown_with(room):
@@ -302,12 +305,12 @@ def test_an_empty_cast_says_so():
     assert not page.find("article")
 
 
-def test_tracks_that_are_nobodys_are_not_called_no_faces():
+def test_a_cast_with_tracks_but_no_characters():
     page = Page(render_report(Cast(tracks_at((0, 1)), (), 75.0), jpeg))
-    assert page.texts("h2") == ["Nobody is in this cast"]
+    assert page.texts("h2") == ["This cast has no characters"]
     assert page.texts("section") == [
-        "Nobody is in this cast 1 track was found in this video, "
-        "and none of them was given to a character."
+        "This cast has no characters 1 track was found in this video, "
+        "and none belongs to a character."
     ]
 
 
@@ -316,7 +319,7 @@ def test_only_background():
     assert Page(render_report(cast, jpeg)).texts("h2") == ["Background characters"]
 
 
-def test_about_is_closed_at_the_foot(cast):
+def test_about_is_collapsed_at_the_end(cast):
     about = {"castlist": "0.2", "seconds": {"scan": 12.5}, "order": (1, 2), "none": None}
     page = Page(render_report(cast, jpeg, about))
     ((attrs, _),) = page.find("details")
@@ -350,7 +353,7 @@ def test_a_large_cast_stays_small(tmp_path, size):
     assert len(page.find("div", class_="nothing")) == 0
 
 
-def test_the_file_is_whole_or_not_there(cast, tmp_path):
+def test_the_file_is_complete_or_absent(cast, tmp_path):
     def broken(track):
         raise OSError("the video is gone")
 
@@ -365,23 +368,9 @@ def test_the_file_is_whole_or_not_there(cast, tmp_path):
         write_report(cast, jpeg, tmp_path)
 
 
-def test_ids_are_unique_and_fragments_lead_somewhere(cast):
+def test_ids_are_unique_and_fragments_resolve(cast):
     page = Page(render_report(cast, jpeg))
     ids = [a["id"] for _, a, _ in page.elements if "id" in a]
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for a, _ in page.find("a")} <= set(ids)
     assert {a["aria-labelledby"] for a, _ in page.find("section")} <= set(ids)
-
-
-def test_words_and_numbers():
-    assert [clock(t) for t in (0, 59.99, 60, 3599, 3600, 36125)] == [
-        *("0:00", "0:59", "1:00", "59:59", "1:00:00", "10:02:05")
-    ]
-    assert [lasting(t) for t in (0, 0.4, 0.6, 59.7)] == ["0:00", "<0:01", "0:01", "1:00"]
-    assert [percent(p) for p in (0, 0.0004, 0.0005, 0.034, 0.0996, 0.5, 1)] == [
-        *("0.0%", "<0.1%", "0.1%", "3.4%", "10%", "50%", "100%")
-    ]
-    assert [sureness(s) for s in (1, 0.93, 0.92, 0.8, 0.79, 0, float("nan"))] == [
-        *("sure", "sure", "fairly sure", "fairly sure", "unsure", "unsure", "unsure")
-    ]
-    assert place(Appearance(0, 0, 1), 0.0) == (0.0, 3)

@@ -1,4 +1,4 @@
-"""The real server, as `castlist review` starts it, and a plain way to talk to it."""
+"""The real server, as `castlist review` starts it, and a simple client."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Server:
         self.process.stdout.close()
 
     def ask(self, path: str, body: object = None, *, token: str | None = "", **headers: str):
-        """Return status, headers and content; the right token goes with it unless another does."""
+        """Return status, headers and content. The right token is sent unless another is given."""
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
             given["X-Castlist-Token"] = token or self.token
@@ -62,7 +62,7 @@ class Server:
         return json.loads(content)
 
     def act(self, **action):
-        """Say something, having seen everything."""
+        """Send an action with the number of the last event."""
         action.setdefault("after", self.get("/api/last")["last"])
         status, _, content = self.ask("/api/actions", action)
         return status, json.loads(content)

@@ -1,4 +1,4 @@
-"""The page in a real browser: what is said on it is so, also after a reload."""
+"""The page in a real browser: actions are applied, and hold after a reload."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def open_page(context, server):
 
 
 def said(page, number):
-    """Wait until the page shows the cast with so many events."""
+    """Wait until the page shows the cast with this number of events."""
     page.wait_for_selector(f'body[data-last="{number}"]')
 
 
@@ -159,7 +159,7 @@ def test_name_merge_split_answer_undo_recluster_reload(page, home, server):
     # Cluster again: it shows first, and what was said holds.
     page.locator("[data-action=recluster]").click()
     page.locator("[data-action=start]").click()
-    page.locator("dialog[open] >> text=/would change/").first.wait_for()
+    page.locator("dialog[open] >> text=/would (change|move)/").first.wait_for()
     take = page.locator("[data-action=accept]")
     if take.count() and take.is_visible():
         take.click()
@@ -197,7 +197,7 @@ def test_what_is_typed_is_shown_as_text(page):
 
 
 def true_answer(home, question):
-    """Return the keys that answer a question truly."""
+    """Return the keys that answer a question correctly."""
     cast = Corrections(home)
 
     def who(strip):
@@ -330,7 +330,7 @@ def inside(page):
 
 
 def over(page, element):
-    """Say whether the frame lies over an element."""
+    """Return whether the frame covers an element."""
     one, other = page.locator("figure.frame").bounding_box(), element.bounding_box()
     return all(
         one[at] < other[at] + other[size] and other[at] < one[at] + one[size]
@@ -356,7 +356,7 @@ BRIGHTNESS = """() => {
 
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out(browser, server, width, scheme):
+def test_nothing_overflows_the_window(browser, server, width, scheme):
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
     )

@@ -10,13 +10,13 @@ from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, find_video
 from castlist.review.app import make_app
-from castlist.review.files import Told, film_given, playable
+from castlist.review.files import SafeJSONResponse, match_video, playable
 from tests.cast.folders import made_video, write_folder
 from tests.review.server import Server
 from tests.video.videos import plain, write_video
 
 
-def test_only_what_opens_as_a_video_is_played(tmp_path):
+def test_only_videos_are_played(tmp_path):
     film = write_video(tmp_path / "film.mp4", [plain((9, 9, 9))])
     assert playable(film) == film
     (tmp_path / "secret.txt").write_text("secret\n" * 200)  # FFmpeg has a way to show it
@@ -28,22 +28,22 @@ def test_only_what_opens_as_a_video_is_played(tmp_path):
     assert playable(None) is None
 
 
-def test_a_video_that_is_given_is_one_and_stands_for_one(tmp_path):
+def test_a_given_video_is_matched_by_its_name(tmp_path):
     film = write_video(tmp_path / "e2.mp4", [plain((9, 9, 9))])
     films = [{"name": "e1.mp4"}, {"name": "e2.mp4"}]
     cast = tmp_path / "x.cast"
-    assert film_given(film, cast, films) == 1
-    assert film_given(film, cast, films[:1]) == 0
+    assert match_video(film, cast, films) == 1
+    assert match_video(film, cast, films[:1]) == 0
     with pytest.raises(InputError, match="3 videos, and 2 of them are called e2.mp4"):
-        film_given(film, cast, [*films, films[1]])
+        match_video(film, cast, [*films, films[1]])
     for name in ("text.txt", "text.mp4"):
         (tmp_path / name).write_text("no video\n" * 200)
         with pytest.raises(InputError, match=name):
-            film_given(tmp_path / name, cast, films[:1])
+            match_video(tmp_path / name, cast, films[:1])
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x" * 5000])
-def test_a_folder_may_name_any_file(tmp_path, path):
+def test_a_path_in_the_folder_that_is_no_video_is_not_played(tmp_path, path):
     folder = write_folder(tmp_path / "film.cast", made_video())
     run = json.loads((folder / RUN).read_text())
     run["video"] |= {"path": path, "name": path}
@@ -53,7 +53,7 @@ def test_a_folder_may_name_any_file(tmp_path, path):
     cast.close()
 
 
-def test_what_goes_away_or_cannot_be_read_is_not_there(home, tmp_path):
+def test_a_missing_or_unreadable_file_is_404(home, tmp_path):
     folder = write_folder(tmp_path / "film.cast", made_video(), pictures=True)
     film = tmp_path / "film.mp4"
     os.link(home.with_name("film.mp4"), film)
@@ -74,7 +74,7 @@ def test_what_goes_away_or_cannot_be_read_is_not_there(home, tmp_path):
     assert told.read_text() == ""
 
 
-def test_half_a_letter_can_be_told():
-    assert json.loads(Told({"name": "\udc80é<"}).body) == {"name": "?é<"}
+def test_a_lone_surrogate_becomes_a_question_mark():
+    assert json.loads(SafeJSONResponse({"name": "\udc80é<"}).body) == {"name": "?é<"}
     routes = [route for route in make_app(None, "", 0).app.routes if route.path == "/api/cast"]
-    assert [route.response_class for route in routes] == [Told]
+    assert [route.response_class for route in routes] == [SafeJSONResponse]

@@ -1,4 +1,4 @@
-"""The server under whatever its own description allows and does not allow (schemathesis)."""
+"""Requests drawn from /openapi.json, valid and invalid (schemathesis)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DESCRIPTION = make_app(None, "", 0).app.openapi()
 
 
 def cases(most, *, corners=True, right_token=True):
-    """Make a test of every way in: with what is drawn, and with all that is at a limit."""
+    """Make a test of every route with drawn values and with limits."""
     schema = schemathesis.openapi.from_dict(DESCRIPTION)
     schema.config.generation.update(with_security_parameters=not right_token)
     schema.config.phases.coverage.enabled = corners
@@ -58,7 +58,7 @@ def session(server):
 
 @pytest.fixture(scope="module")
 def answers(server, home):
-    """Count answers; in the end the log says what the server shows, to whom reads it anew."""
+    """Count responses; at the end, check that a new process reads what the server shows."""
     counts = Counter()
     yield counts
     print("\nanswers:", dict(sorted(counts.items())))
@@ -73,7 +73,7 @@ def answers(server, home):
 
 
 def of_this_cast(value, key, server):
-    """Say the same of tracks and characters that are there, having seen everything."""
+    """Replace tracks, characters and the last event by ones that exist."""
     if isinstance(value, dict):
         return {name: of_this_cast(inner, name, server) for name, inner in value.items()}
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def of_this_cast(value, key, server):
     return value
 
 
-def everything_is_answered_as_described(case, server, session, answers):
+def responses_match_the_schema(case, server, session, answers):
     headers = {"X-Castlist-Token": server.token}
     answer = case.call(server.base, session=session, headers=headers)
     answers[answer.status_code] += 1
@@ -101,7 +101,7 @@ def everything_is_answered_as_described(case, server, session, answers):
         case.validate_response(answer, checks=CHECKS)
 
 
-def nothing_is_done_without_the_token(case, server, session, home):
+def nothing_changes_without_the_token(case, server, session, home):
     before = files_of(home)
     for wrong in ({}, {"X-Castlist-Token": "x"}, {"Cookie": "castlist=x"}):
         assert case.call(server.base, session=session, headers=wrong).status_code == 403
@@ -113,22 +113,22 @@ def files_of(folder):
 
 
 @cases(4, corners=False)
-def test_everything_is_answered_as_described(case, server, session, answers):
-    everything_is_answered_as_described(case, server, session, answers)
+def test_responses_match_the_schema(case, server, session, answers):
+    responses_match_the_schema(case, server, session, answers)
 
 
 @cases(2, corners=False, right_token=False)
-def test_nothing_is_done_without_the_token(case, server, session, home):
-    nothing_is_done_without_the_token(case, server, session, home)
+def test_nothing_changes_without_the_token(case, server, session, home):
+    nothing_changes_without_the_token(case, server, session, home)
 
 
 @pytest.mark.slow
 @cases(1000)
-def test_much_is_answered_as_described(case, server, session, answers):
-    everything_is_answered_as_described(case, server, session, answers)
+def test_many_responses_match_the_schema(case, server, session, answers):
+    responses_match_the_schema(case, server, session, answers)
 
 
 @pytest.mark.slow
 @cases(200, right_token=False)
-def test_nothing_of_much_is_done_without_the_token(case, server, session, home):
-    nothing_is_done_without_the_token(case, server, session, home)
+def test_many_requests_change_nothing_without_the_token(case, server, session, home):
+    nothing_changes_without_the_token(case, server, session, home)

@@ -1,4 +1,4 @@
-"""A page and somebody beside it say anything to a cast, beside a model of what must hold."""
+"""Random actions by a page and another process, compared with a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.cast.test_stateful import SCANS, VERBS, OneVideo
 
 
 class Page:
-    """A page that is open: a server of the cast, and what the page asks of it."""
+    """An open page: a server of the cast, and the requests of the page."""
 
     clusters_what_is_there = True  # the server clusters the cast as it is, whatever the page saw
 
@@ -44,7 +44,7 @@ class Page:
         self.look(truth, model)
 
     def ask(self, path: str, body: object = None):
-        """Return what the server answers; what it refuses is raised as the library does."""
+        """Return the response; raise a refusal as the library's error."""
         self.connection.request(
             "GET" if body is None else "POST", path, None if body is None else json.dumps(body),
             {"X-Castlist-Token": "token", "Content-Type": "application/json"},
@@ -60,7 +60,7 @@ class Page:
         return bool(self.ask("/api/last")["last"] != self.last)
 
     def look(self, truth: Seen, model: Model) -> None:
-        """Look at the whole page, which must show what a new process reads."""
+        """Check that all views show what a new process reads."""
         told = self.ask("/api/cast")
         everybody = {one["number"]: one for one in told["characters"]}
         assert sorted(everybody) == truth.shown
@@ -132,7 +132,7 @@ class Page:
 
 
 class OverHttp(OneVideo):
-    """One of the two is a page, the other is at work in Python beside it."""
+    """One of the two actors is a page, the other uses the library."""
 
     @initialize()
     def scan(self):
@@ -144,12 +144,12 @@ class OverHttp(OneVideo):
         return [Page(folder, self.now, self.model), PythonClient(folder, "Ida")]
 
 
-def test_a_page_and_somebody_else_say_anything():
+def test_random_actions_by_a_page_and_another_process():
     assert run(OverHttp, 300).total() >= 200
 
 
 @pytest.mark.slow
-def test_a_page_and_somebody_else_say_anything_for_long():
+def test_many_random_actions_by_a_page_and_another_process():
     done = run(OverHttp, 2000)
     assert done.total() > 2000
     assert min(done[verb] for verb in (*VERBS, "scan")) > 5, done

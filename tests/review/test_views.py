@@ -5,7 +5,7 @@ from dataclasses import replace
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES
 from castlist.io.pictures import write_covers
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from castlist.review.views import cast_view
 from tests.cast.folders import made_video, write_folder, write_frames
 
@@ -31,8 +31,8 @@ def test_the_cover_is_the_best_picture_here_and_in_the_report(tmp_path):
     assert report.index('data-caption="1:01"') < report.index(f"Character 1 at 0:{int(at):02}")
 
 
-def test_where_the_best_has_no_picture_the_next_is_shown(tmp_path):
-    """Tracks in one part of the video stand in for each other, and nobody else does."""
+def test_a_track_without_a_picture_is_replaced_by_a_neighbour(tmp_path):
+    """The replacement comes from the same part of the video."""
     tracks = made_video(people=1, each=12, pairs=False)
     folder = write_folder(tmp_path / "film.cast", tracks, [0] * 12, pictures=True)
     before, _ = first_faces(folder)

@@ -1,4 +1,4 @@
-"""The command line: one command a file, no logic."""
+"""The command line. Commands parse arguments, call the library and print the result."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from castlist.errors import CastlistError
 
 
 def main() -> None:
-    """Run the command line; castlist's own errors, and the system's, are one message and exit 2."""
+    """Run the command line; print expected errors as one message and exit with code 2."""
     try:
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # a τ, a name: nothing may end what is done
+            if isinstance(stream, io.TextIOWrapper):
+                # A name or a τ that the terminal cannot encode must not end the command.
                 stream.reconfigure(errors="replace")
         import_module("castlist.cli.app").app()
-    except KeyboardInterrupt:  # while the commands are loaded; Typer sees to the rest
+    except KeyboardInterrupt:  # while commands are imported; Typer handles it afterwards
         sys.exit(130)
     except CastlistError as error:
         _fail(str(error))
     except MemoryError as error:
         _fail(f"not enough memory ({error})" if str(error) else "not enough memory")
-    except OSError as error:  # a file went away, or the disk is full, where nobody expects it
+    except OSError as error:  # such as a full disk
         where = "" if error.filename is None else f"{error.filename}: "
         _fail(f"{where}{error.strerror or error}")
     except RuntimeError as error:
-        if "can't allocate memory" not in str(error):
+        if "can't allocate memory" not in str(error):  # PyTorch's MemoryError
             raise
-        _fail("not enough memory")  # as PyTorch says it
+        _fail("not enough memory")
 
 
 def _fail(message: str) -> None:

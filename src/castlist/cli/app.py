@@ -1,6 +1,6 @@
-"""All commands, put together.
+"""The table of commands.
 
-A command's file is imported when the command is given, so that none waits for what others need.
+The module of a command is imported only when the command is run, so that ``castlist`` starts fast.
 """
 
 from __future__ import annotations
@@ -14,59 +14,55 @@ from typer.main import get_command
 
 from castlist._version import __version__
 
-#: Commands in the order of the help: the file of each, and the first line of its docstring.
+#: Command → its module and the first line of its docstring, in the order of ``castlist --help``.
 COMMANDS = {
-    "scan": ("scan", "Find out who is in a video: how many people, who appears when."),
-    "join": ("join", "Make one cast of several videos: who is who across them."),
-    "add": ("join", "Put one more video into a joined cast; nobody who is there changes."),
-    "remove": ("join", "Take a video out of a joined cast; `castlist undo` puts it back."),
+    "scan": ("scan", "Find the people in a video: how many there are and when each appears."),
+    "join": ("join", "Join the casts of several videos into one."),
+    "add": ("join", "Add a video to a joined cast. Existing characters stay as they are."),
+    "remove": ("join", "Remove a video from a joined cast. `castlist undo` restores it."),
     "review": (
         "review", "Correct a cast on a web page: name, merge, split, answer questions, undo."
     ),
-    "name": ("name", "Give a character a name."),
-    "merge": ("merge", "Say that characters are one person."),
-    "split": ("split", "Make tracks a character of their own, or move them to another."),
-    "cut": ("cut", "Cut a track that shows two people."),
-    "background": ("background", "Say that characters are background."),
-    "undo": ("undo", "Take back what was said last."),
-    "redo": ("undo", "Do again what was undone last."),
-    "log": ("log", "Print what was said of a cast: who, when, what, and whether it holds."),
-    "recluster": (
-        "recluster", "Cluster again with what was said: the same person, different people, names."
+    "name": ("corrections", "Give a character a name."),
+    "merge": ("corrections", "Merge characters that are one person."),
+    "split": ("corrections", "Move tracks to a new character, or to another one."),
+    "cut": ("corrections", "Cut a track that shows two people."),
+    "background": ("corrections", "Mark characters as background."),
+    "undo": ("corrections", "Undo the last correction."),
+    "redo": ("corrections", "Redo the last correction that was undone."),
+    "log": (
+        "corrections",
+        "List the corrections of a cast: who made them, when, and whether they were undone.",
     ),
-    "report": ("report", "Write the report of a cast again, with what was corrected."),
-    "export": (
-        "export", "Write a cast, as corrected, for other tools: who is seen when, and where."
-    ),
+    "recluster": ("corrections", "Cluster again and keep every correction."),
+    "report": ("report", "Write the report of a cast again, with its corrections."),
+    "export": ("export", "Export a cast, with its corrections, for other tools."),
     "describe": (
         "describe",
-        "Describe folders of face pictures: labelled tracks, to train and to measure with.",
+        "Compute features of folders of face pictures: labelled tracks for training and scoring.",
     ),
     "train": (
-        "train",
-        "Train a model on labelled tracks: by our recipe, by the paper's, or with a rival's loss.",
+        "train", "Train a model on labelled tracks with our recipe, the paper's, or another loss."
     ),
-    "finetune": (
-        "finetune", "Make a model cast-specific on the tracks of a video, without labels."
-    ),
-    "cluster": ("cluster", "Group tracks into characters; nobody says how many."),
-    "evaluate": ("evaluate", "Cluster labelled tracks and compare with the truth."),
-    "stats": ("stats", "Count the characters and tracks of labelled data."),
+    "finetune": ("finetune", "Fine-tune a model on the tracks of a video, without labels."),
+    "cluster": ("cluster", "Group tracks into characters, without knowing how many there are."),
+    "evaluate": ("evaluate", "Cluster labelled tracks and compare the clusters with the labels."),
+    "stats": ("evaluate", "Count the characters and tracks of labelled data."),
     "study": (
         "study",
-        "Compare all methods of the paper on labelled tracks: every table and figure, on one page.",
+        "Compare all methods of the paper on labelled tracks, with every table and figure.",
     ),
-    "models": ("models", "List the model weights, or fetch and verify them."),
+    "models": ("models", "List, download and verify the model weights."),
 }  # fmt: skip
 
 
 class _Commands(TyperGroup):
-    """Lists commands by their first lines, and imports the one that is given."""
+    """Imports a command when it is run, not when commands are listed."""
 
     def get_help_option(self, context: Any) -> Any:
         option = super().get_help_option(context)
         if option is not None:
-            option.default = False  # for None, Typer loads Pydantic to make it a bool
+            option.default = False  # for None, Typer imports Pydantic to convert it to a bool
         return option
 
     def resolve_command(self, context: Any, words: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -75,7 +71,7 @@ class _Commands(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """Import a command."""
+    """Return a command, after importing its module."""
     found = getattr(import_module(f"castlist.cli.{COMMANDS[name][0]}"), name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -87,7 +83,7 @@ def load(name: str) -> Any:
 app = typer.Typer(
     name="castlist",
     cls=_Commands,
-    help="Who is in this video, when nobody knows how many people are?",
+    help="Find who is in a video, without knowing how many people there are.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -98,7 +94,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"castlist {__version__}")

@@ -25,21 +25,23 @@ from castlist.io.output_guard import check_file
 if TYPE_CHECKING:
     from castlist.tracks import TrackSet
 
-_MOST = 20  # characters shown
+_SHOWN = 20  # characters in the printed table
 
 Model = Annotated[
     Path | None,
-    typer.Option("--model", "-m", help="A trained model, or the authors' .pth.tar. Without one, "
-                 "mean features are clustered as they are."),
+    typer.Option("--model", "-m", help="Trained model (.safetensors), or a .pth.tar of the paper's "
+                 "authors. Without a model, the mean features of tracks are clustered."),
 ]  # fmt: skip
-Threshold = Annotated[float | None, typer.Option(help="τ, instead of the model's 4b.")]
-Characters = Annotated[int | None, typer.Option(min=1, help="Make this many characters instead.")]
+Threshold = Annotated[
+    float | None, typer.Option(help="Distance threshold τ. Defaults to the model's.")
+]
+Characters = Annotated[int | None, typer.Option(min=1, help="Number of characters to make.")]
 Overlaps = Annotated[
     bool | None,
     typer.Option(
         "--cannot-link-overlaps/--no-cannot-link-overlaps", show_default=False,
-        help="Tracks that share a frame are two people: keep them apart, but for those that "
-        "--characters needs in one. Models of our recipe do so unless told otherwise.",
+        help="Keep tracks that share a frame apart, unless --characters needs them in one "
+        "character. On by default for models of our recipe.",
     ),
 ]  # fmt: skip
 
@@ -48,7 +50,9 @@ def cluster(
     data: Data,
     model: Model = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write video, track, character as CSV.")
+        Path | None,
+        typer.Option("--out", "-o", help="CSV file to write: one row per track, with its video "
+                     "and character."),
     ] = None,
     threshold: Threshold = None,
     characters: Characters = None,
@@ -56,8 +60,8 @@ def cluster(
     boxes: Boxes = True,
     threads: Threads = None,
     json: Json = False,
-) -> None:
-    """Group tracks into characters; nobody says how many.
+) -> None:  # fmt: skip
+    """Group tracks into characters, without knowing how many there are.
 
     Example: `castlist cluster episode.parquet --model run/model.safetensors -o characters.csv`
     """
@@ -65,7 +69,7 @@ def cluster(
 
     from castlist.cast.shared_frames import told
     from castlist.cluster.tracks import cluster_tracks
-    from castlist.report.given_up import given_up_line
+    from castlist.format import given_up_line
 
     if out is not None:
         check_file(out, ".csv")
@@ -90,9 +94,9 @@ def cluster(
         )
         return
     order = np.argsort(-counts, kind="stable")
-    print_table(["character", "tracks"], [[int(c), int(counts[c])] for c in order[:_MOST]])
-    rest = len(order) - _MOST
-    more = f" ({rest} more, {counts[order[_MOST:]].sum()} tracks)" if rest > 0 else ""
+    print_table(["character", "tracks"], [[int(c), int(counts[c])] for c in order[:_SHOWN]])
+    rest = len(order) - _SHOWN
+    more = f" ({rest} more, {counts[order[_SHOWN:]].sum()} tracks)" if rest > 0 else ""
     made = counted(found.n_clusters, "character")
     typer.echo(f"\n{counted(len(tracks), 'track')}, {made}{more}")
     if given_up["count"]:
@@ -106,7 +110,7 @@ def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:
 
     with (
         replacing(path) as partial,
-        partial.open("w", newline="", encoding="utf-8", errors="replace") as file,  # odd names
+        partial.open("w", newline="", encoding="utf-8", errors="replace") as file,
     ):
         writer = csv.writer(file)
         writer.writerow(["video", "track", "character"])

@@ -1,4 +1,4 @@
-"""What the commands share: arguments, a progress bar, and output for people or machines."""
+"""Arguments, progress bars and output that several commands use."""
 
 from __future__ import annotations
 
@@ -32,44 +32,55 @@ def _set_threads(number: int | None) -> int | None:
 
 
 CastFolder = Annotated[
-    Path, typer.Argument(help="The folder that `castlist scan` made.", show_default=False)
+    Path,
+    typer.Argument(help="Cast folder, as made by `castlist scan` or `join`.", show_default=False),
 ]
 Waive = Annotated[
-    bool, typer.Option(help="Also if they share a frame: a mirror, split screen or photograph.")
+    bool,
+    typer.Option(
+        help="Allow tracks that share a frame in one character: a mirror, a split screen or a "
+        "photograph."
+    ),
 ]
 
 Data = Annotated[
     list[Path],
     typer.Argument(
-        help="Track files (.parquet), folders of them, or folders in the paper authors' layout.",
+        help="Track files (.parquet), folders of them, or folders in the layout of the paper's "
+        "authors.",
         show_default=False,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OnRay = Annotated[
     bool,
-    typer.Option("--ray", help="Work on a Ray cluster; one is started here without --ray-address."),
+    typer.Option(
+        "--ray", help="Run on a Ray cluster. Without --ray-address, one is started on this machine."
+    ),
 ]
 RayAddress = Annotated[
     str | None,
-    typer.Option(help="The Ray cluster, such as 10.0.0.1:6379; with it, --ray need not be said."),
+    typer.Option(help="Address of a Ray cluster, such as 10.0.0.1:6379. Implies --ray."),
 ]
 Device = Annotated[
-    str, typer.Option(help="Where networks run: cpu, or with onnxruntime cuda, coreml or directml.")
+    str,
+    typer.Option(
+        help="Device that runs the networks: cpu; or, with onnxruntime, cuda, coreml or directml."
+    ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(min=1, callback=_set_threads, show_default=False,
-                 help="Number of threads; as many as there are cores to use if not given."),
+                 help="Number of threads. Defaults to the number of available cores."),
 ]  # fmt: skip
 Boxes = Annotated[
-    bool, typer.Option(help="In the authors' layout, read boxes from facetracks.mat.")
+    bool, typer.Option(help="Read boxes from facetracks.mat in the layout of the paper's authors.")
 ]
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Draw a bar a stage on the error stream, gone when finished."""
+    """Draw one progress bar per stage on the error stream, and erase them at the end."""
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
@@ -89,22 +100,9 @@ def progress() -> Iterator[Report]:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show that something of unknown length goes on."""
+    """Show a spinner while work of unknown length runs."""
     with Console(stderr=True).status(what):
         yield
-
-
-@contextmanager
-def options_named() -> Iterator[None]:
-    """Name the option that helps, where a correction needs more to be said."""
-    from castlist.cast.corrections import TwoNames
-    from castlist.cast.shared_frames import SharedFrame
-
-    try:
-        yield
-    except (SharedFrame, TwoNames) as error:
-        option = "--waive" if isinstance(error, SharedFrame) else "--name"
-        raise InputError(f"{error} ({option})") from error
 
 
 def print_json(value: Any) -> None:
@@ -113,13 +111,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table: words to the left, numbers to the right."""
+    """Print a table with its first column aligned left and the others right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(header):
         table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(f"{v:.4f}" if isinstance(v, float) else str(v)) for v in row))
-    # In a file or pipe there is no width to fit into.
+    # A file or a pipe has no width, so that no cell is cut off.
     console = Console(soft_wrap=True, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = 10_000
@@ -127,7 +125,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def print_cast(cast: Cast) -> None:
-    """Print the characters that are on screen longest, and how many there are in all."""
+    """Print the characters with the most screen time, and the number of all of them."""
     from castlist.format import lasting
 
     rows = [
@@ -151,7 +149,7 @@ def print_cast(cast: Cast) -> None:
 def read_with_model(
     data: Sequence[Path], boxes: bool, model: Path | None
 ) -> tuple[TrackSet, BallModel | None]:
-    """Read tracks, and a model if one is given."""
+    """Return tracks, and a model if one is given."""
     from castlist.io.read import read_tracks
     from castlist.learn.model_file import load_model
 
@@ -160,11 +158,14 @@ def read_with_model(
 
 
 def read_names(path: Path | None) -> frozenset[str]:
-    """Read a list of identities, one a line."""
+    """Return the identities listed in a file, one per line."""
     if path is None:
         return frozenset()
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a list of names in UTF-8 ({error})") from error
+        raise InputError(
+            f"{path}: cannot read a list of names; it must be a UTF-8 text file with one name per "
+            f"line ({error})"
+        ) from error
     return frozenset(line.strip() for line in lines if line.strip())

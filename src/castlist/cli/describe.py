@@ -16,27 +16,34 @@ from castlist.video.weights import DEFAULTS
 
 def describe(
     folder: Annotated[
-        Path, typer.Argument(help="Pictures as `person/track/*.jpg` or `person/*.jpg`.")
+        Path,
+        typer.Argument(
+            help="Folder of pictures: `person/track/*.jpg` or `person/*.jpg`.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Track file to write (.parquet).")],
     people: Annotated[
-        Path | None, typer.Option(help="File of people to describe, one a line.", exists=True)
+        Path | None,
+        typer.Option(help="File with the people to include, one per line.", exists=True),
     ] = None,
     degraded: Annotated[
-        int, typer.Option(min=0, help="Copies of each picture that look like television.")
+        int,
+        typer.Option(min=0, help="Number of degraded copies per picture that imitate television."),
     ] = 0,
     television: Annotated[
         int,
-        typer.Option(min=0, help="Make each picture a stretch of so many such faces, all alike."),
+        typer.Option(
+            min=0,
+            help="Number of faces per picture: replace each picture by a run of equally degraded "
+            "faces.",
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="How they are degraded.")] = 0,
-    describer: Annotated[str, typer.Option(help="The base CNN, as in `castlist scan`.")] = DEFAULTS[
-        1
-    ],
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the degradation.")] = 0,
+    describer: Annotated[str, typer.Option(help="Base CNN, as for `castlist scan`.")] = DEFAULTS[1],
     device: Device = "cpu",
     threads: Threads = None,
 ) -> None:
-    """Describe folders of face pictures: labelled tracks, to train and to measure with.
+    """Compute features of folders of face pictures: labelled tracks for training and scoring.
 
     Example: `castlist describe lfw --people train.txt --degraded 2 -o train.parquet`
     """
@@ -60,7 +67,7 @@ def describe(
         write_tracks(out, tracks)
     if faceless:
         typer.echo(
-            f"{counted(len(faceless), 'picture')} with no face left out, {faceless[0]} the first"
+            f"skipped {counted(len(faceless), 'picture')} without a face, such as {faceless[0]}"
         )
     n_people = len(set(tracks.identity.tolist()))
     who = "1 person" if n_people == 1 else f"{n_people} people"

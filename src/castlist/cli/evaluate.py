@@ -1,7 +1,8 @@
-"""``castlist evaluate``."""
+"""``castlist evaluate`` and ``castlist stats``: clustering scores and counts of labelled data."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -28,12 +29,14 @@ def evaluate(
     cannot_link_overlaps: Overlaps = None,
     figure: Annotated[
         Path | None,
-        typer.Option(help="Draw NMI and WCP over the number of clusters (.png, .svg, .pdf)."),
+        typer.Option(
+            help="Plot NMI and WCP over the number of clusters to this file (.png, .svg, .pdf)."
+        ),
     ] = None,
     boxes: Boxes = True,
     json: Json = False,
 ) -> None:
-    """Cluster labelled tracks and compare with the truth.
+    """Cluster labelled tracks and compare the clusters with the labels.
 
     Example: `castlist evaluate episode.parquet --model run/model.safetensors --figure curve.png`
     """
@@ -47,7 +50,7 @@ def evaluate(
             overlaps=cannot_link_overlaps, progress=report,
         )  # fmt: skip
     if figure is not None:
-        with waiting("drawing the curves"):
+        with waiting("plotting"):
             curves = {"features": curve_of(tracks)}
             if net is not None:
                 curves["model"] = curve_of(tracks, net)
@@ -62,5 +65,44 @@ def evaluate(
     names = {"n_tracks": "#T", "n_characters": "#Ch", "n_clusters": "#Cl", "nmi": "NMI"}
     names |= {"wcp": "WCP", "ari": "ARI", "pairwise_f": "pairwise F", "bcubed_f": "B-cubed F"}
     print_table(["", "value"], [[names.get(name, name), value] for name, value in scores.items()])
+    if figure is not None:
+        typer.echo(f"\n{figure}")
+
+
+def stats(
+    data: Data,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            help="Plot the number of tracks per identity to this file (.png, .svg, .pdf)."
+        ),
+    ] = None,
+    boxes: Boxes = True,
+    json: Json = False,
+) -> None:
+    """Count the characters and tracks of labelled data.
+
+    Prints one column per video, one per series and one for all: rows 1 to 6 of the paper's table
+    of test data.
+
+    Example: `castlist stats episodes/ --figure skew.png`
+    """
+    from castlist.io.read import read_tracks
+    from castlist.study.figures import draw_skew
+    from castlist.study.statistics import Statistics, statistics_table
+
+    with waiting("reading tracks"):
+        tracks = read_tracks(*data, boxes=boxes)
+    columns = statistics_table(tracks)
+    if figure is not None:
+        draw_skew(figure, tracks)
+    if json:
+        print_json([asdict(column) for column in columns])
+        return
+    values = zip(*(column.values() for column in columns), strict=True)
+    print_table(
+        ["", *(column.name for column in columns)],
+        [[name, *row] for name, row in zip(Statistics.ROWS, values, strict=True)],
+    )
     if figure is not None:
         typer.echo(f"\n{figure}")

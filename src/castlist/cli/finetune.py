@@ -20,20 +20,20 @@ def finetune(
         typer.Option(
             "--model",
             "-m",
-            help="The model to start from; the one that comes with castlist if not given.",
+            help="Model to start from. Defaults to the one shipped with castlist.",
         ),
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, help="Updates of the weights.", show_default=False)
+        int | None, typer.Option(min=1, help="Number of weight updates.", show_default=False)
     ] = None,
     rate: Annotated[float | None, typer.Option(help="Learning rate.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which pairs are drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the drawn pairs.")] = 0,
     boxes: Boxes = True,
 ) -> None:
-    """Make a model cast-specific on the tracks of a video, without labels.
+    """Fine-tune a model on the tracks of a video, without labels.
 
-    Two faces of one track are one person; two tracks that share a frame are two (the paper's
-    supplement A). b and τ stay as they are.
+    Two faces of one track show one person, and two tracks that share a frame show two (supplement
+    A of the paper). b and τ do not change.
 
     Example: `castlist finetune episode.parquet -o episode.safetensors`
     """
@@ -65,6 +65,6 @@ def finetune(
         typer.echo(f"tuned on {counted(len(tracks), 'track')}, {shared}: {out}")
     else:
         typer.echo(
-            f"no two of {counted(len(tracks), 'track')} share a frame: nothing to learn from, and "
-            f"the model is as it was: {out}"
+            f"no two of {counted(len(tracks), 'track')} share a frame: there is nothing to learn "
+            f"from, and the model is unchanged: {out}"
         )

@@ -1,4 +1,4 @@
-"""``castlist join`` and ``castlist add``."""
+"""``castlist join``, ``castlist add`` and ``castlist remove``: casts of several videos."""
 
 from __future__ import annotations
 
@@ -19,19 +19,26 @@ if TYPE_CHECKING:
     from castlist.cast.units import Conflict
 
 
+JoinedFolder = Annotated[
+    Path,
+    typer.Argument(help="Joined cast folder, as made by `castlist join`.", show_default=False),
+]
+
+
 def join(
     casts: Annotated[
-        list[Path], typer.Argument(help="Folders that `castlist scan` made.", show_default=False)
+        list[Path],
+        typer.Argument(help="Cast folders, as made by `castlist scan`.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the joined cast.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the joined cast.")],
     ray: OnRay = False,
     ray_address: RayAddress = None,
 ) -> None:
-    """Make one cast of several videos: who is who across them.
+    """Join the casts of several videos into one.
 
-    Names and corrections are carried over. Where names say otherwise than faces, the two stay two
-    characters, and it is said so. A catalogue can be joined on a Ray cluster (`--ray`), with the
-    same result.
+    Names and corrections are carried over. If two characters look alike and have different names,
+    they stay two characters, and a message says so. With `--ray`, a large catalogue is joined on a
+    Ray cluster, with the same result.
 
     Example: `castlist join s01e01.cast s01e02.cast -o season1.cast`
     """
@@ -40,24 +47,22 @@ def join(
 
     on_ray = ray or ray_address is not None
     link = partial(ray_linkage, address=ray_address) if on_ray else complete_linkage
-    with _reported(out), waiting("joining"), redirect_stdout(sys.stderr):  # where Ray tells
+    with _reported(out), waiting("joining"), redirect_stdout(sys.stderr):  # Ray's messages
         conflicts = join_casts(casts, out, link=link)
     _show(out, conflicts)
 
 
 def add(
-    cast: Annotated[
-        Path, typer.Argument(help="The folder that `castlist join` made.", show_default=False)
-    ],
+    cast: JoinedFolder,
     video: Annotated[
-        Path, typer.Argument(help="A video, or a folder that `castlist scan` made of one.",
+        Path, typer.Argument(help="Video file, or a cast folder made by `castlist scan`.",
                              show_default=False),
     ],
 ) -> None:  # fmt: skip
-    """Put one more video into a joined cast; nobody who is there changes.
+    """Add a video to a joined cast. Existing characters stay as they are.
 
-    A video is scanned first, into its own folder beside it: with the settings of an earlier scan
-    of it, if there was one.
+    A video file is scanned first, into a cast folder beside it, with the settings of its last scan
+    if there was one.
 
     Example: `castlist add season1.cast s01e07.mp4`
     """
@@ -76,15 +81,13 @@ def add(
 
 
 def remove(
-    cast: Annotated[
-        Path, typer.Argument(help="The folder that `castlist join` made.", show_default=False)
-    ],
+    cast: JoinedFolder,
     video: Annotated[
-        str, typer.Argument(help="The video: its name, with or without its ending.",
+        str, typer.Argument(help="File name of the video, with or without its extension.",
                             show_default=False),
     ],
 ) -> None:  # fmt: skip
-    """Take a video out of a joined cast; `castlist undo` puts it back.
+    """Remove a video from a joined cast. `castlist undo` restores it.
 
     Example: `castlist remove season1.cast s01e07`
     """
@@ -96,34 +99,34 @@ def remove(
 
 @contextmanager
 def _reported(folder: Path) -> Iterator[None]:
-    """If it is there already, see that its page is, too: it is written last, and may be missing."""
+    """Write the report of a cast that exists already: an interrupted command may have left none."""
     from castlist.cast.corrections import Corrections
     from castlist.cast.series import AlreadyThere
-    from castlist.report.folder import report_folder
+    from castlist.report.page import report_folder
 
     try:
         yield
     except AlreadyThere:
-        with suppress(InputError), closing(Corrections(folder)) as corrections:  # no cast at all
+        with suppress(InputError), closing(Corrections(folder)) as corrections:  # if it is a cast
             report_folder(corrections)
         raise
 
 
 def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:
-    """Print the cast, and what a person should decide."""
+    """Print the cast, and the conflicts that the user should resolve."""
     from castlist.cast.corrections import Corrections
-    from castlist.report.folder import report_folder
+    from castlist.report.page import report_folder
 
-    corrections = Corrections(folder)
-    try:
-        page = report_folder(corrections)
-    except CastlistError as error:
-        raise CastlistError(
-            f"{folder} is whole, but for its report: {error}; `castlist report {folder}` makes it"
-        ) from error
-    typer.echo(printable(str(page)))
-    print_cast(corrections.cast)
-    corrections.close()
+    with closing(Corrections(folder)) as corrections:
+        try:
+            page = report_folder(corrections)
+        except CastlistError as error:
+            raise CastlistError(
+                f"{folder} is complete except for its report: {error}; run `castlist report "
+                f"{folder}` to write it"
+            ) from error
+        typer.echo(printable(str(page)))
+        print_cast(corrections.cast)
     for conflict in conflicts:
         one, other = conflict.numbers
         typer.echo(printable(

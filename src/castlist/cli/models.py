@@ -19,7 +19,7 @@ models = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 @models.callback(invoke_without_command=True)
 def _models(context: typer.Context, json: Json = False) -> None:
-    """List the model weights, or fetch and verify them.
+    """List, download and verify the model weights.
 
     Example: `castlist models`
     """
@@ -44,11 +44,12 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help=f"Which; {' and '.join(weights.DEFAULTS)} unless said."
+            metavar="NAME",
+            help=f"Names of weights. Defaults to {' and '.join(weights.DEFAULTS)}.",
         ),
     ] = None,
 ) -> None:
-    """Download weights into the cache, unless they are there and right.
+    """Download weights into the cache, unless they are there and intact.
 
     Example: `castlist models fetch yunet sface`
     """
@@ -61,7 +62,7 @@ def fetch(
 
 @models.command()
 def verify(json: Json = False) -> None:
-    """Compare the weights in the cache with their SHA-256; exit with 2 if one is damaged.
+    """Compare the weights in the cache with their SHA-256. Exits with 2 if one is damaged.
 
     Example: `castlist models verify`
     """
@@ -72,13 +73,13 @@ def verify(json: Json = False) -> None:
         print_table(["name", "state"], list(states.items()))
     damaged = [name for name, state in states.items() if state == "damaged"]
     if damaged:
-        mend = f"castlist models fetch {' '.join(damaged)}"
-        raise CastlistError(f"damaged weights; `{mend}` mends them")
+        command = f"castlist models fetch {' '.join(damaged)}"
+        raise CastlistError(f"damaged weights; run `{command}` to download them again")
 
 
 @models.command()
-def licence(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None:
-    """Say under which licence weights are, and where they come from.
+def licence(name: Annotated[str, typer.Argument(help="Name of the weights.")]) -> None:
+    """Print the licence and the sources of weights.
 
     Example: `castlist models licence edgeface`
     """
@@ -93,7 +94,7 @@ def licence(name: Annotated[str, typer.Argument(help="Which weights.")]) -> None
 
 @contextmanager
 def licences_shown() -> Iterator[None]:
-    """Show the licences announced meanwhile, also when it ends in an error."""
+    """Print the licence warnings of the block, even if it raises."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LicenceWarning)
         try:

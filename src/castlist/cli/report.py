@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import typer
 
 from castlist.cli.common import CastFolder
@@ -9,11 +11,12 @@ from castlist.io.files import printable
 
 
 def report(cast: CastFolder) -> None:
-    """Write the report of a cast again, with what was corrected.
+    """Write the report of a cast again, with its corrections.
 
     Example: `castlist report episode.cast`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.report.folder import report_folder
+    from castlist.report.page import report_folder
 
-    typer.echo(printable(str(report_folder(Corrections(cast)))))
+    with closing(Corrections(cast)) as corrections:
+        typer.echo(printable(str(report_folder(corrections))))

@@ -14,16 +14,18 @@ def review(
     cast: CastFolder,
     video: Annotated[
         Path | None,
-        typer.Option(help="The video, where it is not beside the folder; one of several by its "
-                     "name."),
+        typer.Option(help="The video file, if it is not beside the folder. In a joined cast, the "
+                     "video with this file name."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free one.")
+    ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:  # fmt: skip
     """Correct a cast on a web page: name, merge, split, answer questions, undo.
 
-    Only this machine can see the page, and only with the address printed here. Everything that is
-    said on it is kept at once; Ctrl-C ends it.
+    The page can be opened on this machine only, with the address that is printed. Corrections are
+    saved at once. Ctrl-C stops the server.
 
     Example: `castlist review episode.cast`
     """

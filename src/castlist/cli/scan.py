@@ -37,85 +37,90 @@ _OTHER_VIDEO = " (-o FOLDER, or --replace)"
 
 def scan(
     videos: Annotated[
-        list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)
+        list[Path], typer.Argument(help="Video files, or folders of videos.", show_default=False)
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder for the casts; beside each video if not given."),
+        typer.Option("--out", "-o", help="Folder for the casts. Defaults to the folder of each "
+                     "video."),
     ] = None,
     characters: Annotated[
         int | None,
-        typer.Option(min=1, help="Make this many characters instead, also if some must then have "
-                     "tracks that share a frame: it is said which."),
+        typer.Option(min=1, help="Number of characters, if you know it. Tracks that share a frame "
+                     "are put into one character if the number requires it; they are listed."),
     ] = None,
-    min_characters: Annotated[int | None, typer.Option(min=1, help="At least so many.")] = None,
+    min_characters: Annotated[
+        int | None, typer.Option(min=1, help="Minimum number of characters.")
+    ] = None,
     max_characters: Annotated[
-        int | None, typer.Option(min=1, help="At most so many, as with --characters.")
+        int | None, typer.Option(min=1, help="Maximum number of characters.")
     ] = None,
     fast: Annotated[
         bool,
-        typer.Option("--fast", help="Look at half as many pictures, and describe fewer faces of "
-                     "each track: about twice as fast, with more to correct afterwards."),
+        typer.Option("--fast", help="Search half as many frames and describe fewer faces per "
+                     "track: about twice as fast, with more to correct afterwards."),
     ] = False,
     sample_rate: Annotated[
         float | None,
-        typer.Option(min=0.1, help="Pictures per second in which faces are looked for.  [default: "
+        typer.Option(min=0.1, help="Frames per second that are searched for faces.  [default: "
                      f"{TrackingSettings.sample_rate:g}, with --fast {FAST.sample_rate:g}]"),
     ] = None,
     min_face: Annotated[
-        int, typer.Option(min=1, help="Width of the smallest face, in pixels of the video.")
+        int, typer.Option(min=1, help="Minimum width of a face, in pixels of the video.")
     ] = TrackingSettings.min_face,
     min_score: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="The least score of a face: lower finds more faces "
-                     "that are dark, blurred or seen from the side, and more that are none."),
+        typer.Option(min=0.0, max=1.0, help="Minimum detection score of a face. A lower score "
+                     "finds more faces that are dark, blurred or in profile, and more false ones."),
     ] = TrackingSettings.min_score,
     look_width: Annotated[
         int | None,
-        typer.Option(min=64, help="Width that pictures are scaled down to, to look for faces: more "
-                     "finds smaller faces and takes longer; it depends on the video if not given."),
+        typer.Option(min=64, help="Width to which frames are scaled down for detection. A larger "
+                     "width finds smaller faces and takes longer. Defaults to a width that depends "
+                     "on the video."),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="A trained model, not the one shipped.")
+        Path | None,
+        typer.Option("--model", "-m", help="Trained model. Defaults to the one shipped with "
+                     "castlist."),
     ] = None,
     describer: Annotated[
-        str, typer.Option(help="The base CNN: a name of `castlist models`, an .onnx file, "
+        str, typer.Option(help="Base CNN: a name listed by `castlist models`, an .onnx file, "
                           "SE-ResNet50-256:FILE or ResNet50:FILE.")
     ] = DEFAULTS[1],
     finetune: Annotated[
         bool,
-        typer.Option(help="Fine-tune the model on the video first, with the tracks that share a "
-                     "frame. On real footage this merges strangers."),
+        typer.Option(help="Fine-tune the model on the video first, on tracks that share a frame. "
+                     "On real footage this tends to merge different people."),
     ] = False,
     device: Device = "cpu",
     threads: Threads = None,
     tracks: Annotated[
         Path | None,
-        typer.Option(help="Tracks made elsewhere (a MOT or CVAT for video file): their boxes are "
-                     "looked at instead of finding faces."),
+        typer.Option(help="Tracks from another tool (a MOT or CVAT for video file). Their boxes "
+                     "are used instead of detecting faces."),
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace the cast of another video that is in the folder. "
-                     "What people said of it is moved to a dated file there."),
+        typer.Option("--replace", help="Replace the cast of another video in the folder. Its "
+                     "corrections are moved to a dated file there."),
     ] = False,
     ray: OnRay = False,
     ray_address: RayAddress = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Find out who is in a video: how many people, who appears when.
+    """Find the people in a video: how many there are and when each appears.
 
-    Each video gets a folder, `episode.cast`: a page to look at (`report.html`), the face tracks,
-    pictures of faces, the cast, and what was done. A scan that was cut off goes on when the same
-    command is given again.
+    Each video gets a folder, such as `episode.cast`, with a report (`report.html`), the face
+    tracks, pictures of faces, the cast and the settings. Run the same command again to resume an
+    interrupted scan.
 
-    Several videos, or folders of them, are scanned one after another, or on a Ray cluster with
-    `--ray` (`pip install 'castlist[ray]'`); what failed is listed with the reason, and tried
-    again by the next run.
+    Several videos are scanned one after another, or on a Ray cluster with `--ray` (`pip install
+    'castlist[ray]'`). Videos that fail are listed with the reason, and the next run tries them
+    again.
 
-    A video is known by its content: a copy or another name makes no difference. If the folder holds
-    the cast of another video, such as another cut under the same name, nothing is changed without
-    `--replace`.
+    A video is identified by its content, not by its name. If the folder holds the cast of another
+    video, such as another cut with the same name, nothing is changed without `--replace`.
 
     Example: `castlist scan episode.mp4`
     """
@@ -134,7 +139,10 @@ def scan(
     )  # fmt: skip
     entries = find_videos(videos, out)
     if tracks is not None and len(entries) > 1:
-        raise InputError(f"{tracks} has the tracks of one video; scan one at a time with --tracks")
+        raise InputError(
+            f"{tracks} has the tracks of one video, and {len(entries)} videos are given; scan one "
+            "video at a time with --tracks"
+        )
     on_ray = ray or ray_address is not None
     if len(entries) == 1 and not on_ray:
         _scan_one(entries[0], settings, replace, json)
@@ -143,7 +151,7 @@ def scan(
         if on_ray:
             from castlist.pipeline.ray_scan import scan_on_ray
 
-            with redirect_stdout(sys.stderr):  # where Ray says what became of its workers
+            with redirect_stdout(sys.stderr):  # Ray's messages about its workers
                 outcomes = scan_on_ray(
                     entries, settings, address=ray_address, replace=replace, progress=report
                 )
@@ -156,12 +164,12 @@ def scan(
     elif done:
         _print_table(done)
     for outcome in failed:
-        how = _OTHER_VIDEO if outcome.other else ""
-        typer.echo(f"castlist: {printable(outcome.failed)}{how}", err=True)
+        hint = _OTHER_VIDEO if outcome.other else ""
+        typer.echo(f"castlist: {printable(outcome.failed)}{hint}", err=True)
     if failed:
         raise InputError(
             f"{len(failed)} of {counted(len(outcomes), 'video')} could not be scanned; "
-            "the same command tries them again"
+            "run the same command to try them again"
         )
 
 
@@ -197,7 +205,7 @@ def _print_table(done: list[Outcome]) -> None:
     seconds = sum(outcome.summary["duration"] for outcome in done)
     typer.echo(
         f"\n{counted(len(done), 'video')}, {lasting(seconds)} in all; "
-        "a report.html in each cast's folder"
+        "each cast folder has a report.html"
     )
     for outcome in done:
         _print_set_aside(outcome.summary.get("set_aside"))
@@ -209,10 +217,10 @@ def _print(found: Scan) -> None:
     typer.echo(f"\n{found.run['video']['name']}")
     if not cast.characters:
         typer.echo(
-            f"No faces were found in {counts.get('pictures', 0)} pictures looked at; the smallest "
-            f"that could have been seen is {counts.get('smallest_face', 0)} pixels wide. If there "
-            "are some, try a larger --look-width with a smaller --min-face, a lower --min-score, "
-            "or a higher --sample-rate."
+            f"No faces were found in {counts.get('pictures', 0)} frames. The smallest face that "
+            f"could be detected is {counts.get('smallest_face', 0)} pixels wide. If the video "
+            "shows faces, try a larger --look-width with a smaller --min-face, a lower "
+            "--min-score, or a higher --sample-rate."
         )
     else:
         print_cast(cast)
@@ -224,16 +232,16 @@ def _print(found: Scan) -> None:
 
 
 def _print_set_aside(log: str | Path | None) -> None:
-    """Say where the corrections of a cast are that was replaced."""
+    """Print where the corrections of a replaced cast are."""
     if log is not None:
-        typer.echo(f"What people said of the cast that was here is in {printable(str(log))}.")
+        typer.echo(f"The corrections of the replaced cast are in {printable(str(log))}.")
 
 
 def _print_given_up(
     counts: dict[str, Any], given_up: dict[str, Any], video: Path | None = None
 ) -> None:
-    """Say whom the number of characters put together, if it did."""
-    from castlist.report.given_up import given_up_line
+    """Print which tracks the number of characters put together though they share a frame."""
+    from castlist.format import given_up_line
 
     if given_up["count"]:
         line = given_up_line(counts.get("characters", 0), given_up)

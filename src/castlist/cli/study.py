@@ -11,17 +11,19 @@ from castlist.cli.common import progress, waiting
 
 
 def study(
-    plan: Annotated[Path, typer.Argument(help="TOML file: data, methods, seeds.")],
+    plan: Annotated[Path, typer.Argument(help="TOML file with data, methods and seeds.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page and the tables.")],
     quick: Annotated[
-        bool, typer.Option(help="One seed and a few epochs: to see that it works.")
+        bool, typer.Option(help="Use one seed and a few epochs, to check that the plan runs.")
     ] = False,
-    restart: Annotated[bool, typer.Option(help="Forget what the folder holds.")] = False,
+    restart: Annotated[
+        bool, typer.Option(help="Discard the results in the folder and start again.")
+    ] = False,
 ) -> None:
-    """Compare all methods of the paper on labelled tracks: every table and figure, on one page.
+    """Compare all methods of the paper on labelled tracks, with every table and figure.
 
-    What is done already is kept, and a study that was cut off goes on when the same command is
-    given again. docs/research/study.md says what the file holds.
+    Finished results are kept. Run the same command again to resume an interrupted study.
+    docs/research/study.md describes the TOML file.
 
     Example: `castlist study benchmarks/study.toml -o study`
     """

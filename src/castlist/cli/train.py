@@ -24,10 +24,10 @@ from castlist.learn.train_settings import DEFAULT_RECIPE, LOSS_NAMES, RECIPES, r
 
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the run.")],
     validation: Annotated[
         list[Path] | None,
-        typer.Option(help="Validate on these tracks instead of reserving identities."),
+        typer.Option(help="Tracks to validate on, instead of reserving identities."),
     ] = None,
     exclude: Annotated[
         Path | None,
@@ -59,7 +59,7 @@ def train(
     hidden: Annotated[
         str | None, typer.Option(help="Widths of the hidden layers, such as 256,128,64.")
     ] = None,
-    embedding: Annotated[int | None, typer.Option(min=1, help="Length of an embedding.")] = None,
+    embedding: Annotated[int | None, typer.Option(min=1, help="Embedding dimension.")] = None,
     normalise: Annotated[
         bool | None,
         typer.Option(
@@ -77,7 +77,7 @@ def train(
         bool | None,
         typer.Option(
             "--residual/--no-residual",
-            help="Add the MLP's output to its input, and start as the identity.",
+            help="Add the MLP's output to its input. The model starts as the identity.",
         ),
     ] = None,
     rounds: Annotated[
@@ -145,7 +145,7 @@ def train(
     boxes: Boxes = True,
     json: Json = False,
 ) -> None:
-    """Train a model on labelled tracks: by our recipe, by the paper's, or with a rival's loss.
+    """Train a model on labelled tracks with our recipe, the paper's, or another loss.
 
     A recipe is a named set of settings; other options change some of them.
 
@@ -206,5 +206,5 @@ def _widths(text: str) -> tuple[int, ...]:
         return tuple(int(width) for width in text.split(",") if width.strip())
     except ValueError as error:
         raise typer.BadParameter(
-            f"--hidden must be numbers such as 256,128,64, not {text!r}"
+            f"--hidden must be comma-separated numbers such as 256,128,64, not {text!r}"
         ) from error

@@ -54,7 +54,7 @@ from castlist.pipeline.run_manifest import (
 )
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.progress import Progress, silent
-from castlist.report.folder import report_folder
+from castlist.report.page import report_folder
 from castlist.tracks import TrackSet
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.describe import SFACE, Describer, open_describer

@@ -1,1 +1,1 @@
-"""Cast → one HTML file."""
+"""The report of a cast: one HTML file."""

@@ -1,24 +1,24 @@
 "use strict";
-// Shows the whole frame around a face that has one: under the pointer, at the focus, where touched.
-// A face has data-frame (where the frame is), data-box (of the face, in per cent) and data-caption.
+// Shows the whole frame around a face on hover, focus or touch. A face has data-frame (the address
+// of the frame), data-box (of the face, in per cent) and data-caption.
 {
-  const [REST, FOCUSED] = [150, 400]; // milliseconds that the pointer or the focus rests on a face
-  const [APART, WIDEST] = [12, 440]; // pixels between a face and its frame, and of the frame
+  const [REST, FOCUSED] = [150, 400]; // milliseconds before the frame is shown, on hover and on focus
+  const [APART, WIDEST] = [12, 440]; // pixels between a face and its frame; maximum width of a frame
   const figure = document.createElement("figure");
   const screen = document.createElement("div");
   const box = document.createElement("i");
   const caption = document.createElement("figcaption");
   figure.className = "frame";
-  figure.setAttribute("aria-hidden", "true"); // the face says who it is
-  if ("popover" in figure) figure.popover = "manual"; // above dialogs too
+  figure.setAttribute("aria-hidden", "true"); // the face has a label
+  if ("popover" in figure) figure.popover = "manual"; // above dialogs
   figure.hidden = true;
   figure.append(screen, caption);
   document.body.append(figure);
 
-  let shown = null; // the face whose frame is shown, or waited for
+  let shown = null; // the face whose frame is shown or loading
   let byFocus = false;
   let waiting = 0;
-  let moved = -1e9; // when a key moved the focus: where the page puts it, nobody asked for a frame
+  let moved = -1e9; // when a key last moved the focus; a focus set by the page shows no frame
 
   const hide = () => {
     clearTimeout(waiting);
@@ -28,7 +28,7 @@
     shown = null;
   };
 
-  // Beside what holds the face where there is most room, and never over the face or outside.
+  // Place the frame on the side of the card with the most room, inside the window.
   const place = (face, image) => {
     const [wide, high] = [document.documentElement.clientWidth, innerHeight];
     const at = (face.closest("[data-frames]") ?? face).getBoundingClientRect();
@@ -76,7 +76,7 @@
   };
 
   const faceAt = (element) => element?.closest?.("[data-frame]") ?? null;
-  // What has the focus may hold faces: a card, or an answer to a question.
+  // The faces inside an element with the focus: a card, or a candidate of a question.
   const facesIn = (element) => [...(element?.closest?.("[data-frames]")?.querySelectorAll("[data-frame]") ?? [])];
 
   document.addEventListener("pointerover", (event) => {
@@ -86,7 +86,7 @@
     else if (!face && !byFocus) hide();
   });
   document.addEventListener("pointerout", (event) => {
-    const gone = event.pointerType !== "touch" && !event.relatedTarget; // out of the window
+    const gone = event.pointerType !== "touch" && !event.relatedTarget; // left the window
     if (gone && !byFocus) hide();
   });
   document.addEventListener("focusin", (event) => {
@@ -97,7 +97,7 @@
   });
   document.addEventListener("focusout", () => byFocus && hide());
   document.addEventListener("click", (event) => {
-    if (!event.detail) return; // by a key
+    if (!event.detail) return; // a key press
     const face = faceAt(event.target);
     if (face?.getAttribute("role") !== "button") hide();
     else if (face === shown && !figure.hidden && event.pointerType === "touch") hide();
@@ -109,14 +109,14 @@
     if (event.key === "Escape" && !figure.hidden) {
       hide();
       event.preventDefault();
-      event.stopPropagation(); // what is selected stays so
+      event.stopPropagation(); // keep the selection
     } else if (face && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
       if (face === shown) hide();
       else show(face, true);
     }
   }, true);
-  // The next face of what has the focus.
+  // Show the next face inside the element with the focus.
   document.addEventListener("nextframe", () => {
     const faces = facesIn(document.activeElement);
     const at = figure.hidden ? -1 : faces.indexOf(shown);
@@ -125,7 +125,7 @@
     if (next) show(next, true);
     else hide();
   });
-  // What only waits is kept: the focus scrolls to where it goes.
+  // A frame that is not shown yet is kept: moving the focus scrolls the page.
   addEventListener("scroll", () => figure.hidden || hide(), { capture: true, passive: true });
   addEventListener("resize", hide);
   addEventListener("hashchange", hide);

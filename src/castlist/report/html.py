@@ -1,4 +1,4 @@
-"""What pages are made of: files that come with castlist, the house style, pictures inside."""
+"""What the HTML pages share: packaged files, the style and embedded pictures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from markupsafe import Markup
 
 
 def text_of(package: str, name: str) -> str:
-    """Return a text file that lies beside a package's modules."""
+    """Return the text of a file in a package."""
     return resources.files(package).joinpath(name).read_text("utf-8")
 
 
 def style(package: str, name: str) -> Markup:
-    """Return the style of a page: what all pages share, then its own."""
+    """Return the style of a page: the shared style, then its own."""
     return Markup(text_of("castlist.report", "base.css") + text_of(package, name))
 
 
 def picture_uri(data: bytes, kind: str = "jpeg") -> str:
-    """Return a picture as an address that holds it."""
+    """Return a picture as a data URI."""
     return f"data:image/{kind};base64,{b64encode(data).decode()}"

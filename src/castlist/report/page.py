@@ -1,4 +1,4 @@
-"""The report: one HTML page of the whole cast that opens with no server and loads nothing."""
+"""The report: one HTML page of the whole cast that needs no server and loads nothing."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from numpy.typing import NDArray
 from castlist.cast.appearances import Appearance, appearances
 from castlist.cast.cast import Cast, Character
 from castlist.cast.covers import shown_tracks
+from castlist.cast.current import CurrentCast
+from castlist.cast.folder import REPORT
 from castlist.format import clock, lasting, percent, sureness
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover
 from castlist.report.html import picture_uri, style, text_of
 
-#: Faces of a character, and of a background character, of whom there may be hundreds.
+#: Number of faces per character, and per background character, of which there may be hundreds.
 FACES, BACKGROUND_FACES = 6, 2
 
-#: Bytes of pictures after which a card gets its first face only, so that the page opens anywhere.
+#: Size of all pictures above which a card gets only its first face, so that the page stays light.
 PICTURE_BYTES = 10_000_000
 
-#: Appearances closer than this part of the video are drawn as one: no screen shows them apart.
+#: Appearances closer than this share of the video are drawn as one: no screen shows them apart.
 MERGE = 1 / 300
 
-#: A timeline is this wide in its own units, and an appearance at least this: less than the gap
-#: between two (1000 / 300), so that widening does not make them one.
+#: Width of a timeline in its own units, and minimum width of an appearance: less than the smallest
+#: gap (1000 / 300), so that widened appearances do not touch.
 WIDTH, NARROWEST = 1000, 3
 
 
-#: The character's tracks and how many to show → the tracks to show, as `shown_tracks` does.
+#: (a character's tracks, number to show) → the tracks to show, as `shown_tracks` returns them.
 Shown = Callable[[NDArray[np.int64], int], list[list[int]]]
 
-#: A track → the frame of its best picture as JPEG bytes, and what is known of that; None if none.
+#: Track → the frame of its best picture as JPEG bytes with its `Cover`, or None.
 Frames = Callable[[int], tuple[bytes, Cover] | None]
 
 
@@ -73,29 +75,29 @@ def write_report(
     shown: Shown | None = None,
     frames: Frames | None = None,
 ) -> None:
-    """Write the cast as one self-contained HTML page.
+    """Write a cast as one self-contained HTML page.
 
     Parameters
     ----------
     cast : Cast
-        Who is in the video.
+        The cast.
     crops : callable
         Track (its row in ``cast.tracks``) → pictures of its face as JPEG bytes, best first; may be
         empty. Called only for the tracks that are shown.
     path : path
-        Where the page goes; it replaces what is there once it is whole.
+        File to write. An existing file is replaced once the new one is complete.
     about : mapping, optional
-        Settings, versions, timings: what a reader may want to know later of how this was made.
+        Settings, versions and timings, shown at the end of the page.
     shown : callable, optional
-        A character's tracks and how many to show → the tracks to show, the cover first, each with
-        those to take instead where it has no picture. Those of long tracks if not given.
+        (a character's tracks, number to show) → the tracks to show, the cover first, each with
+        alternatives in case it has no picture. Long tracks if not given.
     frames : callable, optional
         Track → the whole frame of its best picture as JPEG bytes, and a ``Cover``, or None. Shown
-        beside a character's cover when somebody points at it.
+        beside the cover of a character under the pointer.
     """
     page = render_report(cast, crops, about, shown=shown, frames=frames)
     with replacing(Path(path)) as partial:
-        # A file name that is not UTF-8 reaches us as lone surrogates, which nothing can encode.
+        # A file name that is not UTF-8 has lone surrogates, which cannot be encoded.
         partial.write_bytes(page.encode("utf-8", "replace"))
 
 
@@ -108,7 +110,7 @@ def render_report(
     frames: Frames | None = None,
 ) -> str:
     """Return the page that :func:`write_report` writes."""
-    # Files say at times that they end before their last frame; the strip must hold every track.
+    # Some files report a duration that ends before their last frame.
     span = max(_known(cast.duration), float(np.nanmax(cast.spans, initial=0)))
     cards = [
         _Card(character, appearances(cast.spans[character.tracks], span * MERGE))
@@ -137,25 +139,50 @@ def render_report(
         script=Markup(script),
         script_hash=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-    return page.strip().replace("\0", "\ufffd") + "\n"  # which HTML cannot hold in any way
+    return page.strip().replace("\0", "\ufffd") + "\n"  # HTML cannot contain NUL
+
+
+def report_folder(corrections: CurrentCast) -> Path:
+    """Write the report of a cast, with its corrections, into its folder and return its path."""
+    folder = corrections.folder
+
+    def crops(track: int) -> list[bytes]:
+        paths = corrections.pictures_of(str(corrections.tracks.ids[track]))
+        return [path.read_bytes() for path in paths]
+
+    def frames(track: int) -> tuple[bytes, Cover] | None:
+        name = str(corrections.tracks.ids[track])
+        path, cover = corrections.frame_of(name), corrections.covers.get(name)
+        if path is None or cover is None or not path.is_file():
+            return None
+        return path.read_bytes(), cover
+
+    run = corrections.scanned.run
+    about: dict[str, object] = {
+        name: run[name] for name in ("castlist", "settings", "counts") if name in run
+    }
+    write_report(
+        corrections.cast, crops, folder / REPORT, about, shown=corrections.shown, frames=frames
+    )
+    return folder / REPORT
 
 
 def title_of(videos: Sequence[str]) -> str:
-    """Name a cast by its video, or by how many it has."""
+    """Return the title of a cast: the name of its first video, and the number of others."""
     if len(videos) > 1:
         return f"{videos[0]} and {len(videos) - 1} more"
     return next(iter(videos), "") or "Unnamed video"
 
 
 def place(one: Appearance, span: float) -> tuple[float, float]:
-    """Return where an appearance begins on the timeline and how wide it is."""
+    """Return the start and the width of an appearance on the timeline."""
     scale = WIDTH / span if span > 0 else 0.0
     width = max((one.end - one.start) * scale, NARROWEST)
     return round(min(one.start * scale, WIDTH - width), 2), round(width, 2)
 
 
 def boxed(cover: Cover) -> str:
-    """Write where the face is in its frame, in per cent: left, top, width, height."""
+    """Return the box of a face in per cent of its frame: left, top, width, height."""
     return " ".join(f"{100 * part:.1f}" for part in cover.box)
 
 
@@ -163,10 +190,10 @@ def _fill(
     cast: Cast, cards: Sequence[_Card], crops: Callable[[int], Sequence[bytes]], shown: Shown,
     frames: Frames,
 ) -> None:  # fmt: skip
-    """Give each card its faces, the cover first, and the frame of its cover.
+    """Add faces to each card, the cover first, and the frame of its cover.
 
-    Everybody's cover comes before anybody's second face, so that a large cast loses faces and
-    never a character. Frames of the background come last: there may be hundreds.
+    All covers come before any second face, so that a large cast loses faces but never a character.
+    Frames of background characters come last: there may be hundreds.
     """
     spent = 0
     waiting = [_candidates(cast, card.character, crops, shown) for card in cards]
@@ -199,7 +226,7 @@ def _fill(
 def _candidates(
     cast: Cast, character: Character, crops: Callable[[int], Sequence[bytes]], shown: Shown
 ) -> Iterator[_Face]:
-    """Give the faces of a character, the cover first."""
+    """Yield the faces of a character, the cover first."""
     wanted = BACKGROUND_FACES if character.background else FACES
     for tracks in shown(character.tracks, wanted):
         for track in tracks:
@@ -210,7 +237,7 @@ def _candidates(
 
 
 def _longest(cast: Cast) -> Shown:
-    """Show tracks of which nothing but their length is known."""
+    """Return a choice of tracks by their number of faces."""
     worth = cast.tracks.face_counts.astype(np.float64)
     return lambda rows, most: shown_tracks(rows, most, worth)
 

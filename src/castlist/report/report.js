@@ -1,10 +1,10 @@
 "use strict";
-// Shows when an appearance is: under the pointer, where clicked, and by the arrow keys.
+// Shows the time of an appearance on hover, on click and by the arrow keys.
 for (const strip of document.querySelectorAll(".strip")) {
   const output = strip.parentElement.querySelector("output");
   const atRest = output.textContent;
   const rects = [...strip.querySelectorAll("rect")];
-  let kept = -1; // the appearance that was clicked, shown while none is under the pointer
+  let kept = -1; // the clicked appearance, shown while none is under the pointer
 
   const show = (index) => {
     strip.querySelector(".chosen")?.classList.remove("chosen");
@@ -13,7 +13,7 @@ for (const strip of document.querySelectorAll(".strip")) {
     output.classList.toggle("chosen", index >= 0);
   };
 
-  // The nearest, if within 6 pixels: most are too narrow to point at.
+  // The nearest appearance within 6 pixels: most are too narrow to point at.
   const nearest = (event) => {
     let found = -1;
     let least = 6;
@@ -32,7 +32,7 @@ for (const strip of document.querySelectorAll(".strip")) {
   strip.addEventListener("pointerleave", () => show(kept));
   strip.addEventListener("click", (event) => show((kept = nearest(event))));
 
-  strip.tabIndex = 0; // only here: with no script there is nothing to do on it
+  strip.tabIndex = 0; // set here, as the strip does nothing without this script
   strip.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step) kept = Math.min(Math.max(kept + step, 0), rects.length - 1);
@@ -45,14 +45,14 @@ for (const strip of document.querySelectorAll(".strip")) {
   });
 }
 
-// Only here too: with no script there is no frame to see.
+// Set here too, as there is no frame without this script.
 for (const cover of document.querySelectorAll(".cover")) {
   cover.tabIndex = 0;
   cover.setAttribute("role", "button");
-  cover.setAttribute("aria-label", `${cover.firstElementChild.alt}: see the whole frame`);
+  cover.setAttribute("aria-label", `${cover.firstElementChild.alt}: show the whole frame`);
 }
 
-// Paper cannot be clicked open.
+// Open all details for printing.
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
 });

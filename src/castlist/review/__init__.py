@@ -1,1 +1,1 @@
-"""The web page on which a person corrects a cast."""
+"""The web page for correcting a cast, and its server."""

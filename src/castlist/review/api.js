@@ -1,6 +1,6 @@
-// Talking to the server.
+// Requests to the server.
 
-// What the server refused, and why.
+// The server refused a request.
 export class Refused extends Error {
   constructor(status, body) {
     super(body.error ?? `the server answered ${status}`);
@@ -10,10 +10,10 @@ export class Refused extends Error {
   }
 }
 
-// The server does not answer at all.
+// The server does not answer.
 export class Gone extends Error {
   constructor() {
-    super("castlist is not running any more.");
+    super("The server is not running. Start `castlist review` again.");
   }
 }
 

@@ -1,4 +1,4 @@
-"""The page's server: what it shows and what it is told."""
+"""The review server: its routes, and how its errors become responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.security import APIKeyHeader
 from jinja2 import Environment, StrictUndefined
 from pydantic import Field
-from starlette.exceptions import HTTPException as Refusal
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
@@ -26,7 +26,7 @@ from castlist.io.files import printable
 from castlist.report.html import style, text_of
 from castlist.report.page import title_of
 from castlist.review import views
-from castlist.review.files import Served, Told
+from castlist.review.files import SafeFileResponse, SafeJSONResponse
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.recluster_job import Reclustering
 from castlist.review.schemas import (
@@ -42,7 +42,7 @@ from castlist.review.schemas import (
     answers_of,
 )  # fmt: skip
 
-#: The page's scripts, and the package that each of them lies in.
+#: Script of the page → the package that holds it.
 _SCRIPTS = {
     path.name: __package__
     for path in resources.files(__package__).iterdir()
@@ -53,23 +53,23 @@ _SCRIPTS = {
 def make_app(
     corrections: Corrections, token: str, port: int, videos: Sequence[Path | None] = ()
 ) -> Guard:
-    """Make the server of one cast.
+    """Return the review server of one cast.
 
     Parameters
     ----------
     corrections : Corrections
         The cast.
     token : str
-        What a request must know.
+        Secret that a request must carry.
     port : int
-        Where the server listens.
+        Port of the server.
     videos : sequence of Path or None
-        The video files, to play, where they are there.
+        The video files to play; None for each that was not found.
     """
     app = FastAPI(
         title="castlist review", version=__version__, docs_url=None, redoc_url=None,
-        responses=ANY, default_response_class=Told,
-        # The guard looks at it, before anything else does; this says so in /openapi.json.
+        responses=ANY, default_response_class=SafeJSONResponse,
+        # Guard checks the token. This documents it in /openapi.json.
         dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
     )  # fmt: skip
     job = Reclustering(corrections)
@@ -85,24 +85,24 @@ def make_app(
         return answer
 
     @app.exception_handler(CastlistError)
-    async def refused(request: Request, error: CastlistError) -> Told:
+    async def refused(request: Request, error: CastlistError) -> SafeJSONResponse:
         status = 409 if isinstance(error, ChangedMeanwhile | SharedFrame) else 422
         status = status if isinstance(error, InputError | ChangedMeanwhile) else 500
-        told: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
+        body: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
         if isinstance(error, SharedFrame):
-            told |= {"pairs": error.pairs[:20], "seconds": error.seconds}
-        return Told(told, status)
+            body |= {"pairs": error.pairs[:20], "seconds": error.seconds}
+        return SafeJSONResponse(body, status)
 
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Told:
+    async def malformed(request: Request, error: RequestValidationError) -> SafeJSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return Told({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
+        return SafeJSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
 
-    @app.exception_handler(Refusal)
-    async def not_so(request: Request, error: Refusal) -> Told:
-        told = {"error": error.detail, "kind": "InputError"}
-        return Told(told, error.status_code, error.headers)
+    @app.exception_handler(StarletteHTTPException)
+    async def http_error(request: Request, error: StarletteHTTPException) -> SafeJSONResponse:
+        body = {"error": error.detail, "kind": "InputError"}
+        return SafeJSONResponse(body, error.status_code, error.headers)
 
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
@@ -128,30 +128,32 @@ def make_app(
             raise HTTPException(404)
         return Script(text_of(_SCRIPTS[name], name))
 
-    @app.get("/faces/{track}/{k}", response_class=Served, responses=answers_of("image/jpeg"))
-    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Served:
+    @app.get(
+        "/faces/{track}/{k}", response_class=SafeFileResponse, responses=answers_of("image/jpeg")
+    )
+    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> SafeFileResponse:
         with corrections.lock:
-            corrections.rows([track])  # a track of ours, so no path of anybody's making
+            corrections.rows([track])  # refuses unknown tracks, so that no path can be forged
             pictures = corrections.pictures_of(track)
             if k >= len(pictures) or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return Served(pictures[k], headers={"cache-control": "no-cache"})
+        return SafeFileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/frames/{track}", response_class=Served, responses=answers_of("image/jpeg"))
-    def frame(track: str) -> Served:
+    @app.get("/frames/{track}", response_class=SafeFileResponse, responses=answers_of("image/jpeg"))
+    def frame(track: str) -> SafeFileResponse:
         with corrections.lock:
             corrections.rows([track])
             path = corrections.frame_of(track)
             if path is None or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return Served(path, headers={"cache-control": "no-cache"})
+        return SafeFileResponse(path, headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}", response_class=Served, responses=answers_of("video/*"))
-    def film(number: Annotated[int, PathParameter(ge=0)]) -> Served:
+    @app.get("/video/{number}", response_class=SafeFileResponse, responses=answers_of("video/*"))
+    def film(number: Annotated[int, PathParameter(ge=0)]) -> SafeFileResponse:
         video = videos[number] if number < len(videos) else None
         if video is None:
             raise HTTPException(404)
-        return Served(video)
+        return SafeFileResponse(video)
 
     @app.get("/api/cast")
     def cast() -> dict[str, Any]:
@@ -193,11 +195,11 @@ def make_app(
         with corrections.fresh():
             if action.kind == "skip":
                 pairs = [(one.tracks, other) for one in action.said for other in one.different]
-                for rows in (rows for pair in pairs for rows in pair):
-                    corrections.rows(rows)  # refused here, not with the next question
+                for tracks in (tracks for pair in pairs for tracks in pair):
+                    corrections.rows(tracks)  # refuses unknown tracks now
                 skipped.extend(pairs)
             elif action.after != corrections.version:
-                raise ChangedMeanwhile("the cast was changed elsewhere; look again")
+                raise ChangedMeanwhile("the cast was changed elsewhere; check it and try again")
             else:
                 _act(corrections, action)
             return {"last": corrections.version}
@@ -220,17 +222,17 @@ def make_app(
             }
 
     @app.post("/api/recluster", responses=CHANGES)
-    def recluster(asked_for: Recluster) -> dict[str, bool]:
-        job.start(asked_for.finetune)
+    def recluster(wanted: Recluster) -> dict[str, bool]:
+        job.start(wanted.finetune)
         return {"running": True}
 
     @app.post("/api/recluster/accept", responses=CHANGES)
     def accepted(seen: Accept) -> dict[str, int]:
         with corrections.fresh():
             if job.proposal is None:
-                raise InputError("there is no clustering to take: make one first")
+                raise InputError("there is no new clustering to accept; start one first")
             if job.number != seen.number:
-                raise ChangedMeanwhile("another clustering was made since this one was shown")
+                raise ChangedMeanwhile("a newer clustering has replaced the one that was shown")
             accept(corrections, job.proposal)
             job.drop()
             return {"last": corrections.version}
@@ -244,11 +246,11 @@ def make_app(
 
 
 def _act(corrections: Corrections, action: Action) -> None:
-    """Say on the cast what a person said on the page."""
+    """Apply an action of the page to the cast."""
     who = list(action.characters)
     if action.kind == "name":
         if len(who) != 1:
-            raise InputError("one character at a time is named; merge them to make them one")
+            raise InputError("give one character to name; merge several to name them together")
         corrections.name(who[0], action.name or "")
     elif action.kind == "background":
         corrections.background(who, action.yes)
@@ -269,11 +271,11 @@ def _act(corrections: Corrections, action: Action) -> None:
         )  # fmt: skip
     elif action.kind == "cut":
         if len(action.tracks) != 1 or action.at is None:
-            raise InputError("one track at a time is cut, at a time in seconds")
+            raise InputError("give one track to cut, and the time in seconds")
         corrections.cut(action.tracks[0], action.at, keep=action.keep)
     elif action.kind == "found":
         if len(action.tracks) != 1 or action.anchor is None:
-            raise InputError("one lost track is one track")
+            raise InputError("give one lost track and the one track that it is")
         corrections.found(action.anchor, action.tracks[0])
     elif action.kind == "undo":
         corrections.undo()

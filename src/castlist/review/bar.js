@@ -1,10 +1,10 @@
-// The bar of what can be done with what is selected.
+// The toolbar of actions on the selection.
 import { el } from "./dom.js";
 import { count } from "./words.js";
 
-// buttons: [[action, label, key, run]]; the bar shows itself while something is selected.
+// buttons: [[action, label, key, run]]; the bar is visible while something is selected.
 export function makeBar(what, buttons, clear) {
-  const told = el("b", {});
+  const number = el("b", {});
   const hint = el("span", { class: "quiet" });
   const made = new Map(
     buttons.map(([action, label, key, run]) => [
@@ -13,8 +13,8 @@ export function makeBar(what, buttons, clear) {
         label, " ", el("kbd", { "aria-hidden": "true" }, key)),
     ]),
   );
-  const root = el("div", { class: "actions", role: "toolbar", "aria-label": "With what is selected", hidden: true },
-    el("p", {}, told, " ", hint),
+  const root = el("div", { class: "actions", role: "toolbar", "aria-label": "Actions on the selection", hidden: true },
+    el("p", {}, number, " ", hint),
     el("div", {}, [...made.values()],
       el("button", { type: "button", "data-action": "clear", onclick: clear }, "Clear ", el("kbd", { "aria-hidden": "true" }, "Esc"))),
   );
@@ -23,7 +23,7 @@ export function makeBar(what, buttons, clear) {
     buttons: made,
     draw(selected, note = "") {
       root.hidden = selected === 0;
-      told.textContent = `${count(selected, what)} selected`;
+      number.textContent = `${count(selected, what)} selected`;
       hint.textContent = note;
     },
   };

@@ -1,4 +1,4 @@
-// The cast: everybody, by screen time; background characters last.
+// The cast: all characters by screen time, background characters last.
 import { get } from "./api.js";
 import { background, merge, nameThem } from "./act.js";
 import { makeBar } from "./bar.js";
@@ -23,7 +23,7 @@ const filters = new Map(
 const lists = { main: el("ul", { class: "cards" }), background: el("ul", { class: "cards" }) };
 const later = el("section", { "aria-labelledby": "background" },
   el("h2", { id: "background" }, "Background characters"),
-  el("p", { class: "quiet note" }, "On screen for a moment only, or marked as background."),
+  el("p", { class: "quiet note" }, "Seen only briefly, or marked as background."),
   lists.background,
 );
 const main = el("section", { "aria-labelledby": "characters" },
@@ -35,13 +35,13 @@ const grid = makeGrid(cards, "character", {
   changed: (n) => draw_bar(n),
 });
 const who = () => grid.targets().map(Number);
-const told = (run) => () => (who().length ? run(who()) : say("Select a character first."));
+const onSelection = (run) => () => (who().length ? run(who()) : say("Select a character first."));
 
 const actions = {
-  name: told((numbers) => nameThem(numbers, last)),
-  merge: told((numbers) => (numbers.length < 2 ? say("Select two characters at least to merge.") : merge(numbers, last))),
-  background: told((numbers) => background(numbers, true, last)),
-  foreground: told((numbers) => background(numbers, false, last)),
+  name: onSelection((numbers) => nameThem(numbers, last)),
+  merge: onSelection((numbers) => (numbers.length < 2 ? say("Select at least two characters to merge.") : merge(numbers, last))),
+  background: onSelection((numbers) => background(numbers, true, last)),
+  foreground: onSelection((numbers) => background(numbers, false, last)),
 };
 const bar = makeBar("character", [
   ["name", "Name", "N", actions.name],
@@ -94,7 +94,7 @@ function filter(state) {
   sift();
 }
 
-// Show those that were asked for; nobody is taken out of the page.
+// Hide the cards that do not match the search and the filter.
 function sift() {
   const typed = search.value.trim().toLocaleLowerCase();
   const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
@@ -115,15 +115,15 @@ function sift() {
   later.hidden = !lists.background.querySelector(".card:not([hidden])");
   empty.hidden = left > 0;
   empty.textContent = page.cast.characters.length
-    ? "Nobody in the cast fits this search."
-    : page.cast.tracks ? "Nobody is in this cast." : "No faces were found in this video.";
+    ? "No character matches the search."
+    : page.cast.tracks ? "This cast has no characters." : "No faces were found in this video.";
   grid.sync();
 }
 
 function draw_bar(n) {
   const numbers = [...grid.selected].map(Number);
   const unseen = numbers.filter((number) => kept.held.get(number)?.element.hidden).length;
-  bar.draw(n, unseen ? `${unseen} of them not shown` : "");
+  bar.draw(n, unseen ? `${unseen} of them hidden` : "");
   bar.buttons.get("merge").disabled = n < 2;
 }
 
@@ -157,16 +157,16 @@ export const cast = {
     sift();
   },
   keys: {
-    n: ["N", "name what is selected", actions.name],
-    m: ["M", "merge what is selected", actions.merge],
+    n: ["N", "name the selection", actions.name],
+    m: ["M", "merge the selection", actions.merge],
     b: ["B", "mark as background", actions.background],
     f: ["F", "mark as not background", actions.foreground],
   },
   alsoKeys: [
-    [["←", "→", "↑", "↓"], "go from card to card; with Shift, select"],
+    [["←", "→", "↑", "↓"], "move between cards; with Shift, select"],
     [["Space"], "select"],
-    [["Ctrl+A"], "select all that are shown"],
+    [["Ctrl+A"], "select all visible characters"],
     [["Enter"], "open the character"],
-    [["Esc"], "select nothing"],
+    [["Esc"], "clear the selection"],
   ],
 };

@@ -10,7 +10,7 @@ import { makePlayer } from "./player.js";
 import { placeTracks, trackCards } from "./tracks.js";
 import { clock, count, lasting, oneLine, percent, sureness } from "./words.js";
 
-let one = null; // as the server told
+let one = null; // the character, from the server
 let byTime = false;
 
 const known = el("datalist", { id: "names" });
@@ -29,15 +29,15 @@ const everything = el("button", { type: "button", onclick: () => grid.all() }, "
 const list = el("ul", { class: "cards tracks" });
 const player = page.video ? makePlayer() : null;
 const play = player ? (track) => player.play(track) : null;
-const missing = el("p", { class: "empty", hidden: true }, "This character is not in the cast any more. ",
+const missing = el("p", { class: "empty", hidden: true }, "This character is no longer in the cast. ",
   el("a", { href: "#/" }, "See the cast."));
 
 const grid = makeGrid(list, "track", { open: (track) => play?.(track), changed: (n) => bar.draw(n) });
-const told = (run) => () => {
+const onSelection = (run) => () => {
   const tracks = grid.targets();
   return tracks.length ? run(tracks) : say("Select a track first.");
 };
-const actions = { move: told(move), split: told(split), not_face: told(notFace), cut: told(cut) };
+const actions = { move: onSelection(move), split: onSelection(split), not_face: onSelection(notFace), cut: onSelection(cut) };
 const bar = makeBar("track", [
   ["move", "Move to", "M", actions.move],
   ["split", "New character", "S", actions.split],
@@ -62,14 +62,14 @@ field.addEventListener("keydown", (event) => {
   field.blur();
 });
 
-// What was seen when the name was begun: what came meanwhile is not overwritten unseen.
+// The last event when typing began: a change made elsewhere since then is not overwritten unseen.
 let begun = null;
 field.addEventListener("input", () => (begun ??= one.last));
 field.addEventListener("blur", () => (begun = null));
 
 function give() {
   const name = oneLine(field.value);
-  if (name === one.name) return say("It has this name already.");
+  if (name === one.name) return say("The character already has this name.");
   return rename(one.number, name, begun ?? one.last).then((done) => done && field.blur());
 }
 
@@ -83,7 +83,7 @@ async function move(tracks) {
 }
 
 function split(tracks) {
-  return act({ kind: "move", after: one.last, tracks }, `Made ${count(tracks.length, "track")} a new character.`);
+  return act({ kind: "move", after: one.last, tracks }, `Moved ${count(tracks.length, "track")} to a new character.`);
 }
 
 async function notFace(tracks) {
@@ -92,7 +92,7 @@ async function notFace(tracks) {
   if (done && all) location.hash = "#/";
 }
 
-// Cut a track in two: where the video stands, if that is in it, else in its middle.
+// Cut a track in two. The suggested time is the video's current time if it is in the track, else the middle.
 async function cut(tracks) {
   if (tracks.length > 1) return say("Select one track to cut.");
   const track = one.all.find((other) => other.id === tracks[0]);
@@ -165,19 +165,19 @@ export const character = {
   leave: () => player?.leave(),
   keys: {
     e: ["E", "edit the name", () => { field.focus(); field.select(); }],
-    m: ["M", "move what is selected to another character", actions.move],
-    s: ["S", "make what is selected a new character", actions.split],
-    x: ["X", "mark what is selected as not a face", actions.not_face],
-    k: ["K", "cut a track with two people in it", actions.cut],
-    b: ["B", "mark the character as background, or not", () => one && mark.click()],
+    m: ["M", "move the selection to another character", actions.move],
+    s: ["S", "move the selection to a new character", actions.split],
+    x: ["X", "mark the selection as not a face", actions.not_face],
+    k: ["K", "cut a track that shows two people", actions.cut],
+    b: ["B", "mark the character as background, or as not background", () => one && mark.click()],
     o: ["O", "change the order", () => one && order(!byTime)],
     ...(play ? { p: ["P", "play the video at the track", () => grid.targets().slice(-1).forEach(play)] } : {}),
   },
   alsoKeys: [
-    [["←", "→", "↑", "↓"], "go from track to track; with Shift, select"],
+    [["←", "→", "↑", "↓"], "move between tracks; with Shift, select"],
     [["Space"], "select"],
     [["Ctrl+A"], "select all"],
     ...(play ? [[["Enter"], "play the video at the track"]] : []),
-    [["Esc"], "select nothing"],
+    [["Esc"], "clear the selection"],
   ],
 };

@@ -1,10 +1,10 @@
-// Dialogs: each is made when it is asked for, and tells what was chosen; null if it was closed.
+// Dialogs. Each resolves to what the user chose, or to null if it was closed.
 import { el, face } from "./dom.js";
 import { clock, lasting } from "./words.js";
 
 let fields = 0;
 
-// Show a dialog; the content is given a function that closes it with a value.
+// Show a dialog; content is called with a function that closes it with a value.
 export function show(title, content) {
   return new Promise((resolve) => {
     const had = document.activeElement;
@@ -22,7 +22,7 @@ export function show(title, content) {
       resolve(value);
     });
     dialog.addEventListener("click", (event) => {
-      if (event.target === dialog) dialog.close(); // beside it
+      if (event.target === dialog) dialog.close(); // a click outside
     });
     document.body.append(dialog);
     dialog.showModal();
@@ -37,7 +37,7 @@ function button(label, run, attributes = {}) {
   return el("button", { type: "button", onclick: run, ...attributes }, label);
 }
 
-// Choose one of several: [{ value, label, action, first }].
+// Offer several choices: [{ value, label, action, first }].
 export function choose(title, text, choices) {
   return show(title, (close) => [
     ...[text].flat().map((part) => (typeof part === "string" ? el("p", {}, part) : part)),
@@ -54,7 +54,7 @@ export function choose(title, text, choices) {
   ]);
 }
 
-// Ask for a name, completed from those that are known.
+// Ask for a name, with the known names as suggestions.
 export function askName(title, text, value, known) {
   return show(title, (close) => {
     const list = el("datalist", { id: `known-${fields}` }, known.map((name) => el("option", { value: name })));
@@ -101,7 +101,7 @@ export function pickCharacter(title, characters) {
           ),
         ),
       );
-      if (!some.length) list.append(el("p", { class: "quiet" }, "Nobody in the cast is called that."));
+      if (!some.length) list.append(el("p", { class: "quiet" }, "No character has this title."));
     };
     field.addEventListener("input", draw);
     list.addEventListener("keydown", (event) => step(event, list, field));
@@ -126,7 +126,7 @@ function step(event, list, field) {
   all[Math.min(Math.max(all.indexOf(document.activeElement) + by, 0), all.length - 1)].focus();
 }
 
-// Cut a track: at which second, and which part stays; { at, keep }, or null.
+// Ask where to cut a track and which part stays: { at, keep }, or null.
 export function askCut(title, track, at) {
   return show("Cut the track", (close) => {
     const field = el("input", {
@@ -135,25 +135,25 @@ export function askCut(title, track, at) {
     });
     const cut = (keep) => () => field.reportValidity() && close({ at: Number(field.value), keep });
     const form = el("form", { onsubmit: (event) => { event.preventDefault(); cut("before")(); } },
-      el("p", {}, `Two people are in it, one after the other. It lasts from ${track.start} to ${track.end} s; where does the second begin?`),
-      field, el("p", {}, `Which part is ${title}? The other becomes a new character.`),
+      el("p", {}, `The track shows two people, one after the other. It lasts from ${track.start} to ${track.end} s. At which second does the second person begin?`),
+      field, el("p", {}, `Which part is ${title}? The other part becomes a new character.`),
       buttons(
-        el("button", { type: "submit", class: "first", "data-action": "before" }, "The first"),
-        button("The second", cut("after"), { "data-action": "after" }),
+        el("button", { type: "submit", class: "first", "data-action": "before" }, "The first part"),
+        button("The second part", cut("after"), { "data-action": "after" }),
         button("Cancel", () => close(null))));
     queueMicrotask(() => field.select());
     return [form];
   });
 }
 
-// Two faces at once were called one person: true if that is waived.
+// Ask whether tracks that share a frame are one person all the same; true if so.
 export function askWaiver({ pairs, seconds }) {
   const [one, other] = pairs[0];
   const more = pairs.length > 1 ? " They share other frames too." : "";
-  return choose("They share a frame", [
-    `Both are in the picture at ${clock(seconds)}.${more} Two faces at once are two people, unless it is a mirror, a split screen or a photograph.`,
-    el("div", { class: "pair" }, face({ id: one }, 0, "one"), face({ id: other }, 0, "the other")),
-  ], [{ value: true, label: "One person all the same", action: "waive" }]);
+  return choose("These tracks share a frame", [
+    `Both faces are visible at ${clock(seconds)}.${more} Two faces in one frame are two people, except in a mirror, a split screen or a photograph.`,
+    el("div", { class: "pair" }, face({ id: one }, 0, "one face"), face({ id: other }, 0, "the other face")),
+  ], [{ value: true, label: "They are one person", action: "waive" }]);
 }
 
 export function help(groups) {

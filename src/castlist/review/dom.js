@@ -1,4 +1,4 @@
-// Making elements and keeping them in order. What people typed goes in as text, never as markup.
+// Create and order elements. User input is inserted as text, never as markup.
 import { clock } from "./words.js";
 
 export function el(tag, attributes = {}, ...children) {
@@ -12,8 +12,7 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-// One face of a track, { id, frame }; says so where there is no picture. The frame around it is
-// shown by frame.js, if there is one.
+// The k-th picture of a track, { id, frame }, or a placeholder. frame.js shows the frame around it.
 export function face(track, k, alt) {
   const { frame } = track;
   const image = el("img", {
@@ -25,7 +24,7 @@ export function face(track, k, alt) {
     width: 72,
     height: 72,
     loading: "lazy",
-    fetchpriority: "low", // what is said goes first
+    fetchpriority: "low", // actions go first
     decoding: "async",
     draggable: "false",
   });
@@ -37,7 +36,7 @@ export function nothing() {
   return el("span", { class: "nothing" }, "no picture");
 }
 
-// Faces of some tracks, at most so many: the best of each, then the next best.
+// At most `most` faces of some tracks: the best of each track first, then the next best.
 export function faces(tracks, most) {
   const made = [];
   const deepest = Math.max(0, ...tracks.map((track) => track.pictures));
@@ -49,7 +48,7 @@ export function faces(tracks, most) {
   return made.length ? made : [nothing()];
 }
 
-// When somebody is seen, as a strip: one path, so that hundreds of them stay cheap.
+// A strip that shows when a character is seen: one path, so that hundreds of strips stay cheap.
 export function timeline(spans, duration, label) {
   const space = "http://www.w3.org/2000/svg";
   const strip = document.createElementNS(space, "svg");
@@ -70,7 +69,7 @@ export function timeline(spans, duration, label) {
   return strip;
 }
 
-// Let a parent hold these children in this order, and move as few as possible.
+// Give a parent these children in this order, moving as few as possible.
 export function place(parent, children) {
   const wanted = new Set(children);
   for (const old of [...parent.children]) if (!wanted.has(old)) old.remove();
@@ -79,7 +78,7 @@ export function place(parent, children) {
     if (child === next) {
       next = next.nextElementSibling;
     } else if (next && child === next.nextElementSibling) {
-      next.remove(); // it comes back where it belongs
+      next.remove(); // inserted again at its place
       next = child.nextElementSibling;
     } else {
       parent.insertBefore(child, next);
@@ -87,7 +86,7 @@ export function place(parent, children) {
   }
 }
 
-// Elements by key: made once, changed only where what they show changed.
+// Elements by key: made once, and updated only when their item changes.
 export class Kept {
   constructor(make, change) {
     this.make = make;
@@ -110,7 +109,7 @@ export class Kept {
   }
 }
 
-// Do something to the page and give the focus back to who had it.
+// Change the page and restore the focus.
 export function keepingFocus(change) {
   const had = document.activeElement;
   change();

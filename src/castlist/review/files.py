@@ -1,4 +1,4 @@
-"""Files that the page is given: faces and videos, as long as they are there and can be read."""
+"""Responses with pictures and videos, and which video files may be served."""
 
 from __future__ import annotations
 
@@ -17,67 +17,73 @@ from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.video.frames import open_video
 
 
-class Served(FileResponse):
-    """A file, or a 404 if it went away or may not be read, whenever that turns out."""
+class SafeFileResponse(FileResponse):
+    """A file, or 404 if it is missing or cannot be read.
+
+    ``FileResponse`` sends its status before it opens the file.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it; that all is well is said with its first bytes, not before it is opened."""
-        start: list[Message] = []
-        begun = False
+        """Send the file, and its status together with its first bytes."""
+        held: list[Message] = []
+        started = False
 
-        async def opened(message: Message) -> None:
-            nonlocal begun
+        async def send_late(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                start.append(message)
+                held.append(message)
                 return
-            begun = True
-            while start:
-                await send(start.pop())
+            started = True
+            while held:
+                await send(held.pop())
             await send(message)
 
         try:
-            await super().__call__(scope, receive, opened)
-        except (OSError, RuntimeError):  # the latter if it is no file, or none any more
-            if begun:
+            await super().__call__(scope, receive, send_late)
+        except (OSError, RuntimeError):  # RuntimeError: not a regular file
+            if started:
                 raise
-            told = {"error": "Not Found", "kind": "InputError"}
-            await JSONResponse(told, 404)(scope, receive, send)
+            body = {"error": "Not Found", "kind": "InputError"}
+            await JSONResponse(body, 404)(scope, receive, send)
 
 
-class Told(JSONResponse):
-    """JSON, whatever is in it: half a letter, of who wrote the folder, becomes ``?``."""
+class SafeJSONResponse(JSONResponse):
+    """JSON in which a lone surrogate, as a cast folder may hold, becomes ``?``."""
 
     def render(self, content: Any) -> bytes:
-        """Write it."""
+        """Return the body."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
 
 
-def film_given(video: Path, folder: Path, films: Sequence[dict[str, Any]]) -> int:
-    """Say which of a cast's videos a file is that somebody gives, by its name if there are several.
+def match_video(video: Path, folder: Path, films: Sequence[dict[str, Any]]) -> int:
+    """Return which of a cast's videos a file is: by its name if there are several.
 
-    What is no video is refused, with the reason.
+    Raises `InputError` if the file is not a video, or if not exactly one video has its name.
     """
     with open_video(video):
         pass
     if playable(video) is None:
-        raise InputError(f"{video}: not called as a video is; rename it, such as to film.mp4")
+        raise InputError(
+            f"{video}: the name has no video extension; rename the file, such as to film.mp4"
+        )
     if len(films) == 1:
         return 0
     named = [k for k, film in enumerate(films) if film.get("name") == printable(video.name)]
     if len(named) != 1:
         raise InputError(
             f"{folder} has {len(films)} videos, and {len(named) or 'none'} of them "
-            f"{'are' if named else 'is'} called {video.name}; give one of them by its name, or put "
-            f"them beside {folder}, where they are found without --video"
+            f"{'are' if named else 'is'} called {video.name}; give a file with the name of one of "
+            f"them, or put the videos beside {folder}, where they are found by themselves"
         )
     return named[0]
 
 
 def playable(path: Path | None) -> Path | None:
-    """Return a video that a cast's folder names, if it is one: it may name any file of the disk.
+    """Return a path if it is a video, else None.
 
-    FFmpeg takes some text for pictures too, by its name, so that has to be a video's as well.
+    A cast folder from elsewhere may name any file of the disk. FFmpeg also reads some text files as
+    pictures, so the extension must be a video's too.
     """
     if path is None or not (
         path.suffix.lower() in VIDEO_SUFFIXES

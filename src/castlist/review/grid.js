@@ -1,17 +1,17 @@
-// Cards in rows and columns: one of them has the focus, any number is selected.
-// The checkbox of a card holds its focus, so that Space and screen readers work as ever.
+// Cards in rows and columns: one has the focus, any number is selected. The focus is on the
+// checkbox of a card, so that Space and screen readers work as usual.
 
 export class Grid {
-  // key: the data attribute that names a card; open: what Enter does; changed: the selection did.
+  // key: data attribute that names a card; open: called on Enter; changed: called with the number selected.
   constructor(root, key, { open, changed }) {
     this.root = root;
     this.key = key;
     this.open = open;
     this.changed = changed;
     this.selected = new Set();
-    this.current = null; // the card with the focus, or that had it last
-    this.index = 0; // where it was
-    this.anchor = null; // where a range begins
+    this.current = null; // the card that has, or last had, the focus
+    this.index = 0; // its position
+    this.anchor = null; // the first card of a range
     root.addEventListener("click", (event) => this.#click(event));
     root.addEventListener("dblclick", (event) => {
       if (!event.target.closest("a, button, input")) this.#with(event, (name) => this.open(name));
@@ -32,7 +32,7 @@ export class Grid {
     return this.root.querySelector(`.card[data-${this.key}="${CSS.escape(name)}"]`);
   }
 
-  // What an action is about: the selected, else the one with the focus.
+  // The cards that an action applies to: the selection, else the card with the focus.
   targets() {
     if (this.selected.size) {
       const all = [...this.root.querySelectorAll(".card")].map((card) => this.name(card));
@@ -42,7 +42,7 @@ export class Grid {
     return focused && this.root.contains(focused) ? [this.name(focused)] : [];
   }
 
-  // After the cards changed: forget who is gone, keep one card in the order of Tab.
+  // After the cards changed: deselect those that are gone, and keep one card in the tab order.
   sync() {
     const lost = document.activeElement === document.body && this.held;
     const all = [...this.root.querySelectorAll(".card")];
@@ -165,7 +165,7 @@ export class Grid {
   }
 }
 
-// The card of the next row that is nearest below or above.
+// The nearest card in the row below or above.
 function nearestRow(cards, at, by) {
   const from = cards[at]?.getBoundingClientRect();
   if (!from) return cards[0];
@@ -174,7 +174,7 @@ function nearestRow(cards, at, by) {
   for (let i = at + by; cards[i]; i += by) {
     const box = cards[i].getBoundingClientRect();
     if (Math.abs(box.top - from.top) < 2) continue; // the same row
-    if (row !== null && Math.abs(box.top - row) > 2) break; // the row after
+    if (row !== null && Math.abs(box.top - row) > 2) break; // two rows away
     row = box.top;
     const away = Math.abs(box.left - from.left);
     if (!best || away < best.away) best = { away, card: cards[i] };
@@ -183,7 +183,7 @@ function nearestRow(cards, at, by) {
 }
 
 addEventListener("focusin", (event) => {
-  // Where the focus was when a card vanished matters only if it was on a card.
+  // sync() restores the focus only if a card had it.
   for (const grid of grids) grid.hadFocus = grid.root.contains(event.target);
 });
 const grids = new Set();

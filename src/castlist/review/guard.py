@@ -1,4 +1,4 @@
-"""Who may talk to the page: this machine, with the token, from the page itself."""
+"""Checks of each request: the host, the origin and the token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-#: What a page may do: show what we serve, run our script, and nothing from anywhere else.
+#: The page may load and run only what this server serves.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -24,20 +24,19 @@ HEADERS = {
 
 
 class Guard:
-    """Refuse a request that is not ours, before anything looks at it.
+    """Middleware that refuses requests from other sites, by other host names or without the token.
 
-    The token is in the address that is opened first; from there on a cookie holds it, which no
-    other site's page can make the browser send. A name that points to this machine (DNS rebinding)
-    is not one of ours, and neither is another site's page.
+    The first address that is opened carries the token. Afterwards a SameSite cookie holds it, which
+    the browser does not send for other sites. The host check stops DNS rebinding.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application to guard.
     token : str
-        Random, and new for each start.
+        Secret; random for each start.
     port : int
-        Where it listens.
+        Port of the server.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
@@ -47,7 +46,7 @@ class Guard:
         self.cookie = f"castlist-{port}"  # cookies are shared by all ports of a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or answer it with a refusal or a redirect."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -64,7 +63,7 @@ class Guard:
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         if headers.get("host", "") not in self.hosts:
-            return PlainTextResponse("not a name of this server", 403)
+            return PlainTextResponse("the Host header does not name this server", 403)
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in self.hosts}:
             return PlainTextResponse("not from another site", 403)
@@ -73,7 +72,7 @@ class Guard:
         return None
 
     def _entry(self, scope: Scope, headers: Headers) -> RedirectResponse | PlainTextResponse | None:
-        """Turn a token in the address into a cookie; without either, there is no entry."""
+        """Return a redirect that sets the cookie, a refusal, or None if the token is right."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and scope["method"] == "GET" and self._right(given):
             answer = RedirectResponse("/", 303)

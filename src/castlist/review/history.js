@@ -1,4 +1,4 @@
-// Everything that was said, the latest first, and what could not be found again.
+// All corrections, the latest first, and those whose tracks are lost.
 import { act } from "./act.js";
 import { get } from "./api.js";
 import { el, faces } from "./dom.js";
@@ -6,17 +6,17 @@ import { clock, count, sentence, when } from "./words.js";
 
 let last = 0;
 const events = el("ol", { class: "events" });
-const none = el("p", { class: "empty", hidden: true }, "Nothing was said yet.");
+const none = el("p", { class: "empty", hidden: true }, "No corrections yet.");
 const lost = el("ul", { class: "events" });
 const gone = el("section", { hidden: true },
-  el("h2", {}, "Not found again"),
-  el("p", { class: "quiet note" }, "This was said of tracks that the last scan did not find, or found with another face. It waits until they are found."),
+  el("h2", {}, "Lost tracks"),
+  el("p", { class: "quiet note" }, "These corrections are about tracks that the last scan did not find, or that show another face now. They do not apply until the tracks are found."),
   lost);
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "History" },
-  el("h2", {}, "What was said"), none, events, gone);
+  el("h2", {}, "Corrections"), none, events, gone);
 
 function line(event) {
-  const about = ["undo", "redo"].includes(event.kind); // neither holds nor is undone itself
+  const about = ["undo", "redo"].includes(event.kind); // these cannot be undone themselves
   const text = sentence(event.text);
   return el("li", { "data-event": event.number, class: about ? "aside" : event.holds ? null : "undone" },
     el("span", { class: "text" }, about || event.holds ? text : el("s", {}, text)),
@@ -24,7 +24,7 @@ function line(event) {
     event.moves.map(moved));
 }
 
-// Which tracks went from whom to whom.
+// The tracks that an event moved from one character to another.
 function moved(move) {
   return el("div", { class: "move", "data-frames": true },
     el("p", {}, el("b", {}, move.from), " → ", el("b", {}, move.to), " ", el("small", {}, count(move.n_tracks, "track"))),
@@ -35,14 +35,14 @@ function missing(track) {
   const at = track.time === null ? "" : ` at ${clock(track.time)}`;
   return el("li", { "data-anchor": track.number },
     el("span", { class: "text" }, sentence(track.text)),
-    el("span", { class: "quiet" }, `track ${track.track}${at}${track.there.length ? ": another face is there now" : ""}`),
+    el("span", { class: "quiet" }, `track ${track.track}${at}${track.there.length ? ": shows another face now" : ""}`),
     track.there.map((there) =>
       el("div", { class: "move", "data-frames": true }, el("div", { class: "faces" }, faces([there], 3)),
         el("button", { type: "button", "data-action": "found", onclick: () => found(track, there) }, "It is the same track"))));
 }
 
 function found(track, there) {
-  return act({ kind: "found", after: last, anchor: track.number, tracks: [there.id] }, "What was said holds for this track.");
+  return act({ kind: "found", after: last, anchor: track.number, tracks: [there.id] }, "The correction applies to this track.");
 }
 
 export const history = {

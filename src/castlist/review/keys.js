@@ -1,4 +1,4 @@
-// Keys: those of every page, and those of the view that is shown.
+// Keyboard shortcuts: those of all views, and those of the current view.
 import { help } from "./dialogs.js";
 import { dialogOpen } from "./page.js";
 
@@ -8,7 +8,7 @@ function typing(target) {
   return target.matches?.("textarea, select, [contenteditable], input:not([type=checkbox])");
 }
 
-// view: gives the view that is shown; everywhere: { key: [shown, what, run] }; undo and redo.
+// view: returns the current view; everywhere: { key: [label, description, run] }.
 export function listen(view, everywhere, undo, redo) {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || dialogOpen() || typing(event.target)) return;
@@ -27,7 +27,7 @@ export function listen(view, everywhere, undo, redo) {
   });
 }
 
-// An arrow brings the focus to the cards; Escape gives up what is selected.
+// An arrow key moves the focus to the cards; Escape clears the selection.
 function toGrid(event, view) {
   if (!view.grid) return null;
   const outside = document.activeElement === document.body || document.activeElement === view.root;
@@ -37,8 +37,8 @@ function toGrid(event, view) {
 }
 
 export function showKeys(view, everywhere) {
-  const told = (keys) => Object.values(keys).map(([name, what]) => [[name], what]);
-  const here = [...told(view.keys), ...(view.alsoKeys ?? [])];
-  const always = [...told(everywhere), [["Ctrl+Z"], "undo"], [["Ctrl+Shift+Z"], "redo"], [["Esc"], "close a dialog"]];
+  const listed = (keys) => Object.values(keys).map(([name, what]) => [[name], what]);
+  const here = [...listed(view.keys), ...(view.alsoKeys ?? [])];
+  const always = [...listed(everywhere), [["Ctrl+Z"], "undo"], [["Ctrl+Shift+Z"], "redo"], [["Esc"], "close a dialog"]];
   return help([...(here.length ? [[view.title(), here]] : []), ["Everywhere", always]]);
 }

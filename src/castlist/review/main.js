@@ -1,4 +1,4 @@
-// The page: which view is shown, by the address; looking again when the cast changed.
+// The page: shows the view that the address names, and refreshes it when the cast changes.
 import { act, acting } from "./act.js";
 import { get, Gone, Refused } from "./api.js";
 import { cast } from "./cast.js";
@@ -13,7 +13,7 @@ import { questions } from "./questions.js";
 import { openRecluster } from "./recluster.js";
 import { count, lasting } from "./words.js";
 
-const EVERY = 2000; // milliseconds between two looks
+const EVERY = 2000; // milliseconds between polls
 const views = [cast, character, questions, history, notFaces];
 const main = document.getElementById("main");
 const tools = Object.fromEntries(
@@ -37,12 +37,12 @@ async function go() {
   await refresh();
 }
 
-// Show the view that the address asks for.
+// Show the current view.
 function enter() {
   const { view, entered } = current;
   const other = document.body.dataset.view !== view.name;
   document.body.dataset.view = view.name;
-  if (view.root.parentElement !== main) main.replaceChildren(view.root); // the others wait outside
+  if (view.root.parentElement !== main) main.replaceChildren(view.root);
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.goes === view.name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -70,7 +70,7 @@ function refresh() {
 }
 page.refresh = refresh;
 
-// Load what the view shows, then what the top of the page does.
+// Load and draw the current view, then the top of the page.
 async function once() {
   const asked = current;
   try {
@@ -109,33 +109,33 @@ function top() {
     fact(lasting(duration), "long"),
     fact(n, `${what}${behind ? `, ${behind.toLocaleString("en")} in the background` : ""}`),
     fact(m, these),
-    ...(lost ? [el("a", { href: "#/history" }, `${lost} not found again`)] : []),
+    ...(lost ? [el("a", { href: "#/history" }, count(lost, "lost track"))] : []),
   );
   document.getElementById("not-faces-count").textContent = not_faces || "";
   for (const [name, text] of [["undo", undo], ["redo", redo]]) {
     tools[name].disabled = text === null;
-    tools[name].title = text === null ? `Nothing to ${name}` : `${name === "undo" ? "Undo" : "Do again"}: ${text}`;
+    tools[name].title = text === null ? `Nothing to ${name}` : `${name === "undo" ? "Undo" : "Redo"}: ${text}`;
   }
 }
 
 function back() {
-  if (away) say("castlist is running again.");
+  if (away) say("The server is running again.");
   away = false;
 }
 
-// Every scan of the video while the page is open adds a million to what it is told.
+// The server adds a million to the number of the last event with every new scan.
 function scanOf(last) {
   return Math.floor(last / 1e6);
 }
 
 const SCANNED = "castlist-scanned";
-function again_scanned() {
+function reloadForScan() {
   sessionStorage.setItem(SCANNED, "yes");
   location.reload();
 }
 
-// After a new scan is shown, say so, once.
-function tell_of_scan() {
+// After the reload for a new scan, say so once.
+function announceScan() {
   if (!sessionStorage.getItem(SCANNED)) return;
   sessionStorage.removeItem(SCANNED);
   say("The video was scanned again, or videos were added or removed. This is the new cast.");
@@ -145,7 +145,7 @@ async function look() {
   if (document.hidden || dialogOpen() || acting() || running || !current) return;
   try {
     const { last } = await get("/api/last");
-    if (scanOf(last) !== scanOf(page.last)) again_scanned(); // other tracks
+    if (scanOf(last) !== scanOf(page.last)) reloadForScan();
     else if (last !== page.last && !dialogOpen() && !acting()) await refresh();
     else back();
   } catch (error) {
@@ -162,8 +162,7 @@ async function poll() {
 async function take(kind) {
   const text = page.cast?.[kind];
   if (!text) return say(`There is nothing to ${kind}.`);
-  const told = kind === "undo" ? `Undone: ${text}.` : `Done again: ${text}.`;
-  return act({ kind, after: page.cast.last }, told);
+  return act({ kind, after: page.cast.last }, `${kind === "undo" ? "Undone" : "Redone"}: ${text}.`);
 }
 
 const undo = () => take("undo");
@@ -171,7 +170,7 @@ const redo = () => take("redo");
 const to = (hash) => () => (location.hash = hash);
 async function find() {
   if (current.view !== cast) {
-    window.history.pushState(null, "", "#/"); // tells nobody, so that we can wait for it
+    window.history.pushState(null, "", "#/"); // fires no hashchange, so that go() can be awaited
     await go();
   }
   cast.search.focus();
@@ -181,11 +180,11 @@ const everywhere = {
   "/": ["/", "search the cast", find],
   u: ["U", "undo", undo],
   r: ["R", "redo", redo],
-  c: ["C", "the cast", to("#/")],
-  q: ["Q", "questions", to("#/questions")],
-  h: ["H", "history", to("#/history")],
-  v: ["V", "see the frame of a face, then that of the next", () => document.dispatchEvent(new Event("nextframe"))],
-  "?": ["?", "these keys", () => showKeys(current.view, everywhere)],
+  c: ["C", "go to the cast", to("#/")],
+  q: ["Q", "go to the questions", to("#/questions")],
+  h: ["H", "go to the history", to("#/history")],
+  v: ["V", "show the frame of a face, then of the next face", () => document.dispatchEvent(new Event("nextframe"))],
+  "?": ["?", "show these keys", () => showKeys(current.view, everywhere)],
 };
 
 tools.undo.addEventListener("click", undo);
@@ -197,4 +196,4 @@ window.history.scrollRestoration = "manual";
 addEventListener("hashchange", go);
 addEventListener("focus", look);
 document.addEventListener("visibilitychange", look);
-go().then(tell_of_scan).then(poll);
+go().then(announceScan).then(poll);

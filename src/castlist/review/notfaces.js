@@ -1,4 +1,4 @@
-// Tracks that show no face, and the way back.
+// Tracks that were marked as not a face, and how to restore them.
 import { act } from "./act.js";
 import { get } from "./api.js";
 import { makeBar } from "./bar.js";
@@ -12,10 +12,10 @@ let last = 0;
 const list = el("ul", { class: "cards tracks" });
 const none = el("p", { class: "empty", hidden: true }, "No track is marked as not a face.");
 const grid = makeGrid(list, "track", { open: (track) => grid.select([track], !grid.selected.has(track)), changed: (n) => bar.draw(n) });
-const bar = makeBar("track", [["face", "A face after all", "F", restore]], () => grid.clear());
+const bar = makeBar("track", [["face", "Mark as a face", "F", restore]], () => grid.clear());
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Not faces" },
   el("h2", {}, "Not faces"),
-  el("p", { class: "quiet note" }, "These tracks were marked as not a face. They are in no character."),
+  el("p", { class: "quiet note" }, "These tracks were marked as not a face. They belong to no character."),
   none, list, bar.root);
 const kept = trackCards(null);
 
@@ -37,9 +37,9 @@ export const notFaces = {
     none.hidden = data.all.length > 0;
     grid.sync();
   },
-  keys: { f: ["F", "mark what is selected as faces again", restore] },
+  keys: { f: ["F", "mark the selection as faces again", restore] },
   alsoKeys: [
-    [["←", "→", "↑", "↓"], "go from track to track; with Shift, select"],
+    [["←", "→", "↑", "↓"], "move between tracks; with Shift, select"],
     [["Space"], "select"],
   ],
 };

@@ -1,15 +1,15 @@
-// What all views share: the cast as last seen, the status line, and a way to look again.
+// State that all views share: the current cast, the status line, and a function to refresh.
 import { sentence } from "./words.js";
 
 export const page = {
-  cast: null, // of /api/cast
+  cast: null, // from /api/cast
   last: -1, // number of the last event that is shown
   video: document.body.dataset.video === "yes",
   refresh: async () => {}, // set by main.js
 };
 
 const line = document.getElementById("status");
-const STAYS = 10_000; // milliseconds; what went wrong stays until something else is said
+const STAYS = 10_000; // milliseconds; an error stays until the next message
 let passing = 0;
 
 export function say(text, bad = false) {
@@ -19,7 +19,7 @@ export function say(text, bad = false) {
   if (!bad) passing = setTimeout(() => (line.textContent = ""), STAYS);
 }
 
-// What went wrong in one view does not matter in another.
+// Clear an error: it does not matter in another view.
 export function settle() {
   if (line.classList.contains("bad")) say("");
 }
@@ -34,7 +34,7 @@ export function titleOf(number) {
   return one ? one.title : `Character ${number}`;
 }
 
-// All names of the cast, each once.
+// All names in the cast, sorted, without duplicates.
 export function names() {
   const given = (page.cast?.characters ?? []).map((one) => one.name).filter(Boolean);
   return [...new Set(given)].sort((a, b) => a.localeCompare(b));

@@ -1,12 +1,12 @@
-// The video, at a track: its face is framed while it plays.
+// Plays the video at a track and draws the box of its face.
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { complain, say } from "./page.js";
 import { between } from "./words.js";
 
-//: Seconds between two boxes beyond which the face was not seen in between.
+//: Seconds between two boxes above which the face is not drawn in between.
 const GAP = 1.5;
-//: Seconds that a box stays before its first moment, and at least after it.
+//: Seconds for which a box is drawn before its time, and at least after it.
 const EDGE = 0.15;
 
 export function makePlayer() {
@@ -53,9 +53,9 @@ export function makePlayer() {
         complain(error);
         return;
       }
-      const film = `/video/${track.film}`; // of a cast of several videos, that of the track
+      const film = `/video/${track.film}`; // a joined cast has several
       if (video.getAttribute("src") !== film) video.setAttribute("src", film);
-      note.textContent = `The track at ${between(track.start, track.end)}. It stops at its end.`;
+      note.textContent = `Track at ${between(track.start, track.end)}. The video stops at the end of the track.`;
       if (video.error) {
         note.textContent = "The browser cannot play this video.";
         return;
@@ -77,8 +77,7 @@ export function makePlayer() {
   };
 }
 
-// Where the face of a track that ends at a time is: between the boxes around it, null where it was
-// not seen.
+// The box of a track's face at a time, interpolated; null if the face was not seen then.
 export function boxAt(boxes, end, time) {
   if (!boxes.length || time < boxes[0][0] - EDGE) return null;
   if (time >= Math.max(end, boxes[0][0] + EDGE)) return null;

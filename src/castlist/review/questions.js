@@ -1,17 +1,17 @@
-// Questions: up to nine doubts at a time, those that settle the most tracks first.
+// Questions: up to nine doubts per question, those that settle the most tracks first.
 import { act, acting } from "./act.js";
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
 import { complain, settle } from "./page.js";
 import { count } from "./words.js";
 
-//: Faces of who is in doubt, and of those they may be.
+//: Number of faces in doubt, and of faces per candidate.
 const [FACES, FEW] = [6, 4];
 let waiting = []; // questions, the first is shown
 let last = 0;
 let shown = ""; // which question is drawn
-let said = []; // of each doubt: which of those it is compared with, NOBODY or SEVERAL
-const [NOBODY, SEVERAL] = [-1, -2]; // somebody else; several people are in it
+let said = []; // per doubt: the index of the chosen candidate, NOBODY or SEVERAL
+const [NOBODY, SEVERAL] = [-1, -2]; // none of the candidates; the tracks show several people
 
 const body = el("div", { class: "question" });
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Questions" }, body);
@@ -20,7 +20,7 @@ function choice(i, k, ...shows) {
   return el("button", { type: "button", class: "choice", role: "radio", "data-choice": k, "data-frames": k >= 0, onclick: () => choose(i, k) }, shows);
 }
 
-// Tracks in doubt, and those they may be: one of them, or somebody else.
+// Tracks in doubt and their candidates.
 function doubt(one, i) {
   const who = [el("b", {}, one.inside ? `from ${one.title}` : one.title), " ", el("small", {}, count(one.n_tracks, "track"))];
   const now = (k) => (one.inside && k === 0 ? "stays in " : "");
@@ -41,15 +41,15 @@ function compare(question) {
   const settles = count(Math.max(1, Math.round(question.settles)), "track");
   return [
     el("h2", {}, "Who is this?"),
-    el("p", { class: "quiet" }, "Choose below each who it is. What you leave as it is stays where it is now."),
+    el("p", { class: "quiet" }, "Choose who each one is. If you change nothing, the tracks stay where they are."),
     el("div", { class: "doubts" }, question.doubts.map(doubt)),
     el("div", { class: "buttons answers" },
-      button("done", "As chosen", "↵", asChosen, true),
+      button("done", "Answer", "↵", asChosen, true),
       button("yes", "First of each", "Y", () => all(0)),
       button("no", "None of them", "N", () => all(NOBODY)),
-      button("mixed", "This one is mixed", "M", mixed),
+      button("mixed", "Several people", "M", mixed),
       button("skip", "Skip", "S", skip),
-      el("p", { class: "quiet settles" }, `The answer settles about ${settles}.`)),
+      el("p", { class: "quiet settles" }, `Your answer settles about ${settles}.`)),
   ];
 }
 
@@ -59,7 +59,7 @@ function choose(i, k) {
   showChosen();
 }
 
-// The next of those that one may be, and after the last of them somebody else.
+// Choose the next candidate, and after the last one NOBODY.
 function next(i) {
   if (i >= said.length) return;
   const { length } = waiting[0].doubts[i].ones;
@@ -72,13 +72,13 @@ function all(k) {
   showChosen();
 }
 
-// Several people are in the one that has the focus, or in the only one.
+// Mark the doubt with the focus, or the only one, as showing several people.
 function mixed() {
   const focused = document.activeElement?.closest?.(".doubt");
   if (!waiting[0] || acting()) return;
   if (focused && body.contains(focused)) choose(Number(focused.dataset.doubt), SEVERAL);
   else if (said.length === 1) choose(0, SEVERAL);
-  else complain(new Error("Go to the one that is mixed first, with Tab."));
+  else complain(new Error("Press Tab to go to the tracks that show several people, then M."));
 }
 
 function showChosen() {
@@ -91,7 +91,7 @@ function showChosen() {
   }
 }
 
-// Enter on a button is that button's.
+// Enter on another button presses that button.
 function asChosen() {
   const focused = document.activeElement?.closest?.(".question button");
   if (focused && focused.dataset.action !== "done") focused.click();
@@ -105,11 +105,11 @@ function draw() {
   const had = document.activeElement?.closest?.(".question [data-action]");
   const again = had && body.contains(had) ? had.dataset.action : null;
   shown = now;
-  settle(); // what was wrong with another answer is past
+  settle(); // an error of the last answer no longer matters
   if (!question) {
     body.replaceChildren(
       el("h2", {}, "No questions are left"),
-      el("p", {}, "castlist has nothing more to ask: what is left is hardly ever wrong. Skipped questions come back when it is started again."),
+      el("p", {}, "The remaining tracks are hardly ever wrong. Skipped questions come back when you start castlist review again."),
       el("p", {}, el("a", { href: "#/" }, "See the cast.")));
     return;
   }
@@ -120,7 +120,7 @@ function draw() {
   ahead(waiting[1]);
 }
 
-// Fetch the faces of the next question while this one is looked at.
+// Prefetch the faces of the next question.
 function ahead(question) {
   for (const one of question?.doubts ?? []) {
     for (const image of [one, ...one.ones].flatMap((strip) => faces(strip.tracks, FEW))) {
@@ -129,8 +129,8 @@ function ahead(question) {
   }
 }
 
-// What is said of one doubt: who it is, or that it is none of those.
-function told(one, k) {
+// The answers to one doubt, for the server.
+function answersTo(one, k) {
   const ones = one.ones.map((other) => other.ids);
   if (k === SEVERAL) return [{ tracks: ones[0], mixed: [one.ids] }];
   if (k >= 0 && !(one.inside && k > 0)) return [{ tracks: ones[k], same: [one.ids] }];
@@ -143,8 +143,8 @@ function answer() {
   const question = waiting[0];
   if (!question) return;
   const changed = question.doubts.filter((one, i) => said[i] !== (one.inside ? 0 : NOBODY)).length;
-  const answers = question.doubts.flatMap((one, i) => told(one, said[i]));
-  act({ kind: "answer", after: last, answers }, `${changed} of ${question.doubts.length} were changed.`);
+  const answers = question.doubts.flatMap((one, i) => answersTo(one, said[i]));
+  act({ kind: "answer", after: last, answers }, `Changed ${changed} of ${question.doubts.length}.`);
 }
 
 async function skip() {
@@ -153,7 +153,7 @@ async function skip() {
   waiting = waiting.slice(1);
   if (waiting.length) draw();
   try {
-    // Of a part, only whether it is the rest of its own.
+    // For a part of a character, only the comparison with the rest of it is skipped.
     const answers = question.doubts.flatMap((one) => one.ones.slice(0, one.inside ? 1 : undefined)
       .map((other) => ({ tracks: other.ids, different: [one.ids] })));
     await post("/api/actions", { kind: "skip", after: last, answers });
@@ -174,11 +174,11 @@ export const questions = {
     draw();
   },
   keys: {
-    Enter: ["Enter", "answer as chosen", asChosen],
+    Enter: ["Enter", "answer", asChosen],
     y: ["Y", "choose the first of each", () => all(0)],
     n: ["N", "choose none of them", () => all(NOBODY)],
-    m: ["M", "several people are in the one that has the focus", mixed],
+    m: ["M", "mark the tracks with the focus as several people", mixed],
     s: ["S", "skip", skip],
-    ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `the next that number ${i + 1} may be`, () => next(i)]])),
+    ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `choose the next candidate for number ${i + 1}`, () => next(i)]])),
   },
 };

@@ -1,4 +1,4 @@
-// Clustering again with what was said: started here, looked at here, and taken or left.
+// The dialog that clusters again: start it, see the changes, accept or discard them.
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
 import { complain, page, say } from "./page.js";
@@ -26,7 +26,7 @@ export async function openRecluster() {
   await poll();
 }
 
-// Look until it is done; in the dialog while that is open, else only to tell that it is done.
+// Poll until clustering is done. If the dialog was closed, only say that it is done.
 async function poll() {
   if (polling) return;
   polling = true;
@@ -35,7 +35,7 @@ async function poll() {
       const job = await get("/api/recluster");
       if (dialog) draw(job);
       if (!job.running) {
-        if (!dialog) say("The cast was clustered again. Open Re-cluster to see what would change.");
+        if (!dialog) say("Clustering is done. Open Re-cluster to see what would change.");
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, EVERY));
@@ -55,7 +55,7 @@ function fail(error) {
   }
 }
 
-// Show something else in the dialog, and let the keyboard go on from there.
+// Replace the content of the dialog and focus its first button.
 function fill(...content) {
   dialog.body.replaceChildren(...content);
   dialog.body.querySelector(".first, button").focus();
@@ -81,8 +81,8 @@ function beginning(error) {
   tune.checked = tuned;
   fill(
     ...(error ? [el("p", { class: "bad" }, sentence(error))] : []),
-    el("p", {}, "castlist clusters the tracks again and holds on to everything you said. Nothing changes before you take it."),
-    el("label", { class: "check" }, tune, " fine-tune with what I said"),
+    el("p", {}, "The tracks are clustered again, and all corrections are kept. Nothing changes until you accept the result."),
+    el("label", { class: "check" }, tune, " Fine-tune the model on the corrections"),
     buttons(
       el("button", { type: "button", class: "first", "data-action": "start", onclick: start }, "Start"),
       closing("Close")));
@@ -101,9 +101,9 @@ async function start() {
 function running(job) {
   let bar = dialog.body.querySelector("progress");
   if (!bar) {
-    bar = el("progress", { max: "1", "aria-label": "How far it is" });
+    bar = el("progress", { max: "1", "aria-label": "Progress" });
     fill(el("p", { class: "stage" }), bar, buttons(closing("Close")),
-      el("p", { class: "quiet" }, "It goes on when this is closed."));
+      el("p", { class: "quiet" }, "Clustering continues if you close this."));
   }
   dialog.body.querySelector(".stage").textContent = sentence(job.stage);
   bar.value = job.share;
@@ -121,23 +121,23 @@ function proposed(proposal) {
     return;
   }
   fill(
-    el("p", {}, `${count(proposal.tracks, "track")} would go to another character.`),
+    el("p", {}, `${count(proposal.tracks, "track")} would move to another character.`),
     proposal.given_up ? el("p", {}, proposal.given_up) : "",
     el("ul", { class: "changes" }, changes),
     buttons(
-      el("button", { type: "button", class: "first", "data-action": "accept", onclick: () => accept(proposal) }, "Take it"),
-      el("button", { type: "button", "data-action": "drop", onclick: drop }, "Leave it")));
+      el("button", { type: "button", class: "first", "data-action": "accept", onclick: () => accept(proposal) }, "Accept"),
+      el("button", { type: "button", "data-action": "drop", onclick: drop }, "Discard")));
 }
 
 async function accept(proposal) {
   try {
     await post("/api/recluster/accept", { number: proposal.number });
     dialog?.close();
-    say("The new clustering was taken. It can be undone.");
+    say("The new clustering was accepted. You can undo it.");
   } catch (error) {
     if (error.kind === "ChangedMeanwhile") {
       await post("/api/recluster/drop").catch(() => {});
-      beginning(`${CHANGED}. This clustering does not know of it; start again.`);
+      beginning(`${CHANGED}. This clustering does not include the change; start again.`);
     } else {
       fail(error);
     }

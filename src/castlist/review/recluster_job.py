@@ -1,4 +1,4 @@
-"""Re-clustering in the background, one at a time."""
+"""Re-clustering in a background thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from castlist.errors import CastlistError, InputError
 
 
 class Reclustering:
-    """A clustering that is being made, or was and waits for a yes.
+    """Runs one clustering at a time and holds its result until it is accepted or dropped.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Reclustering:
         self._corrections = corrections
         self._lock = Lock()
         self._thread: Thread | None = None
-        self.number = 0  # of the one that was made last
+        self.number = 0  # of the last run
         self.proposal: Proposal | None = None
         self.error = ""
         self.stage = ""
@@ -30,21 +30,21 @@ class Reclustering:
 
     @property
     def running(self) -> bool:
-        """Whether it is being made."""
+        """Whether a clustering is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, tuned: bool) -> None:
-        """Begin to make one."""
+        """Start a clustering; raise `InputError` if one is running."""
         with self._lock:
             if self.running:
-                raise InputError("the cast is being clustered again already")
-            self.proposal, self.error, self.stage, self.share = None, "", "beginning", 0.0
+                raise InputError("a clustering is already running; wait until it is done")
+            self.proposal, self.error, self.stage, self.share = None, "", "starting", 0.0
             self.number += 1
             self._thread = Thread(target=self._run, args=(tuned,), daemon=True)
             self._thread.start()
 
     def drop(self) -> None:
-        """Forget the one that was made."""
+        """Discard the result."""
         self.proposal = None
 
     def _run(self, tuned: bool) -> None:
@@ -52,7 +52,7 @@ class Reclustering:
             self.proposal = propose(self._corrections, tuned, progress=self._report)
         except CastlistError as error:
             self.error = str(error)
-        except Exception as error:  # a thread has nobody else to tell
+        except Exception as error:  # the page shows it; a thread cannot raise it to anyone
             self.error = f"{type(error).__name__}: {error}"
 
     def _report(self, stage: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""What the page's server may be told, and what it answers, as /openapi.json describes them."""
+"""Requests and responses of the review server, as /openapi.json describes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length
 
 
 class Said(BaseModel):
-    """An answer about some tracks: who is the same person, who is not, and who that is instead."""
+    """An answer: which tracks show the same person as ``tracks``, and which do not."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     tracks: Tracks
@@ -23,7 +23,7 @@ class Said(BaseModel):
 
 
 class Action(BaseModel):
-    """Something a person says on the page; ``after`` is the last event they saw."""
+    """An action on the page. ``after`` is the last event that the page has shown."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     kind: Literal[
@@ -48,7 +48,7 @@ class Action(BaseModel):
 
     @property
     def said(self) -> list[Said]:
-        """The answers it gives: several, or one that is written without a list."""
+        """The answers: those of ``answers``, or the one in the fields of the action itself."""
         one = Said.model_construct(
             tracks=self.tracks, same=self.same, different=self.different, instead=self.instead,
             mixed=self.mixed,
@@ -57,21 +57,21 @@ class Action(BaseModel):
 
 
 class Recluster(BaseModel):
-    """How to cluster again."""
+    """Start a clustering."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     finetune: bool = False
 
 
 class Accept(BaseModel):
-    """Take a clustering that was shown."""
+    """Accept the clustering with this number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     number: Annotated[int, Field(ge=1)]
 
 
 class Refused(BaseModel):
-    """Why something was not done."""
+    """Why a request was refused."""
 
     error: str
     kind: str
@@ -80,13 +80,13 @@ class Refused(BaseModel):
 
 
 class Style(Response):
-    """How the page looks."""
+    """A style sheet."""
 
     media_type = "text/css"
 
 
 class Script(Response):
-    """What the page does."""
+    """A script."""
 
     media_type = "text/javascript"
 
@@ -94,25 +94,25 @@ class Script(Response):
 Described = dict[int | str, dict[str, Any]]
 
 
-def _told(what: str) -> dict[str, Any]:
+def _refused(description: str) -> dict[str, Any]:
     content = {"application/json": {"schema": Refused.model_json_schema()}}
-    return {"description": what, "content": content}
+    return {"description": description, "content": content}
 
 
-# What every way in may answer, those to what is there by name, and those that change something.
+# Responses of every route, of routes to a named thing, and of routes that change something.
 ANY: Described = {
     403: {"description": "Not from the page", "content": {"text/plain": {}}},
-    422: _told("Not usable"),
+    422: _refused("Not usable"),
 }
-NAMED: Described = {404: _told("Not there")}
+NAMED: Described = {404: _refused("Not found")}
 CHANGES: Described = {
-    400: _told("Not JSON"),
-    409: _told("Changed meanwhile, or not before something is waived"),
+    400: _refused("Not JSON"),
+    409: _refused("The cast was changed elsewhere, or tracks share a frame and `waive` is not set"),
 }
 
 
 def answers_of(kind: str) -> Described:
-    """Say what a way to a file may answer: all of it, a part, or that there is none."""
+    """Return the responses of a route to a file of this media type."""
     content: dict[str, Any] = {kind: {}}
     return NAMED | {
         200: {"description": "The file", "content": content},

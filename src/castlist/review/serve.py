@@ -1,4 +1,4 @@
-"""Serve the page to this machine only, and open it."""
+"""Run the review server on this machine, and open the page."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import find_video
 from castlist.errors import InputError
 from castlist.review.app import make_app
-from castlist.review.files import film_given, playable
+from castlist.review.files import match_video, playable
 from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
-#: Seconds for what is being answered when asked to end: a paused video would be read for ever.
-_PATIENCE = 3
+#: Seconds to wait for open requests at the end. A paused video would keep one open for ever.
+_SHUTDOWN_SECONDS = 3
 
 
 class _Server(uvicorn.Server):
-    """A server that, asked to end, cuts off what is not answered soon, without a word of it."""
+    """A server that does not log the requests it cuts off when it stops."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -33,7 +33,7 @@ class _Server(uvicorn.Server):
 
 
 def _warm(corrections: Corrections) -> None:
-    """Have everything loaded and compiled before it is asked for."""
+    """Import and compile what the first requests need."""
     cast_view(corrections)
     questions_view(corrections, [], 1)
 
@@ -42,31 +42,34 @@ def serve(
     folder: Path, *, video: Path | None = None, port: int = 0, browser: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:  # fmt: skip
-    """Let a person review a cast, until interrupted.
+    """Serve the review page of a cast until interrupted.
 
     Parameters
     ----------
     folder : Path
-        The cast's folder.
+        The cast folder.
     video : Path, optional
-        The video, where it is not beside the folder; one of several by its name.
+        The video file, if it is not beside the folder. In a joined cast, the video with this file
+        name.
     port : int
-        Where to listen; any free one if 0.
+        Port to listen on; 0 chooses a free one.
     browser : bool
-        Whether to open the page.
+        Whether to open the page in the browser.
     tell : callable
-        Told the address.
+        SafeJSONResponse the address.
     """
     corrections = Corrections(folder)
     films = corrections.scanned.films
-    which = 0 if video is None else film_given(video, folder, films)
+    which = 0 if video is None else match_video(video, folder, films)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
-        listening.listen()  # who is told the address may come at once
+        listening.listen()  # before the address is printed, as it may be opened at once
     except OSError as error:
-        raise InputError(f"port {port} cannot be had ({error.strerror}); try another") from error
+        raise InputError(
+            f"cannot listen on port {port} ({error.strerror}); choose another port"
+        ) from error
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     found = [playable(find_video(corrections.scanned, k)) for k in range(len(films))]
@@ -80,7 +83,7 @@ def serve(
         Timer(0.5, webbrowser.open, [address]).start()
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=_PATIENCE,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )  # fmt: skip
     try:
         _Server(config).run(sockets=[listening])

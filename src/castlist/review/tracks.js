@@ -2,10 +2,10 @@
 import { el, faces, Kept, keepingFocus, place } from "./dom.js";
 import { between } from "./words.js";
 
-//: Faces of one track, at most.
+//: Maximum number of faces per track.
 const FACES = 5;
 
-// Cards that are kept by track; play is called with a track, if the video is at hand.
+// Cards by track. play is called with a track id; null if there is no video.
 export function trackCards(play) {
   return new Kept(
     (track) => {
@@ -14,8 +14,8 @@ export function trackCards(play) {
         el("div", { class: "head" },
           el("input", { type: "checkbox", class: "pick", tabindex: "-1", "aria-label": `Track at ${time}` }),
           el("span", { class: "time" }, time),
-          el("span", { class: "fit", title: "The probability that it belongs here, as far as faces tell" }),
-          el("span", { class: "mixed", title: "Several people are in it: cut it (K)" }),
+          el("span", { class: "fit", title: "Probability that the track belongs to this character, from its faces" }),
+          el("span", { class: "mixed", title: "Shows several people: cut it (K)" }),
           play
             ? el("button", {
                 type: "button", class: "play", tabindex: "-1", "data-action": "play",
@@ -33,7 +33,7 @@ export function trackCards(play) {
   );
 }
 
-// Put tracks into a list, in cards as wide as their faces need.
+// Show tracks in a list. data-most sets the width of the cards.
 export function placeTracks(list, kept, tracks) {
   list.dataset.most = Math.min(FACES, Math.max(1, ...tracks.map((track) => track.pictures)));
   keepingFocus(() => place(list, kept.of(tracks, (track) => track.id)));

@@ -1,4 +1,4 @@
-"""What the page is told: the cast, one character, questions and history, as plain values."""
+"""The JSON that the page shows: the cast, one character, questions and history."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
 from castlist.cast.shared_frames import told
 from castlist.cast.state import Change
-from castlist.report.given_up import given_up_line
+from castlist.format import given_up_line
 from castlist.report.page import MERGE, title_of
 
-#: Ids of tracks that are not to be compared now.
+#: Pairs of lists of track ids that were skipped, and are not asked about again.
 Skipped = list[tuple[list[str], list[str]]]
-#: Faces of a character on the page of all, and tracks that are shown of those that moved.
+#: Number of faces per character in the cast, and of tracks shown per move.
 _FACES, _MOVED = 5, 6
 
 
 def cast_view(corrections: Corrections) -> dict[str, Any]:
-    """Everybody, by screen time."""
+    """Return all characters, by screen time."""
     cast, state = corrections.cast, corrections.state
     return {
         "last": corrections.version,
@@ -41,7 +41,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
 
 
 def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
-    """One character: all of its tracks, those that are least sure to belong to it first."""
+    """Return one character and all of its tracks, the least certain first."""
     one = corrections.character(number)
     sure = np.array(one.track_sure)
     mixed = mixed_tracks(corrections.state)
@@ -58,13 +58,13 @@ def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
 
 
 def not_faces_view(corrections: Corrections) -> dict[str, Any]:
-    """Return the tracks that show no face."""
+    """Return the tracks that were marked as not a face."""
     rows = np.flatnonzero(corrections.state.not_face).tolist()
     return {"last": corrections.version, "all": [_track(corrections, row) for row in rows]}
 
 
 def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
-    """Where the face of a track is, moment by moment."""
+    """Return one track with the box of its face at each time."""
     row = int(corrections.rows([track])[0])
     tracks = corrections.tracks
     faces = slice(tracks.offsets[row], tracks.offsets[row + 1])
@@ -82,7 +82,7 @@ def questions_view(corrections: Corrections, skipped: Skipped, most: int) -> dic
     pairs = [
         (corrections.rows(one), corrections.rows(other))
         for one, other in skipped
-        if all(map(corrections.has_track, (*one, *other)))  # not so after another scan
+        if all(map(corrections.has_track, (*one, *other)))  # another scan has other tracks
     ]
     asked = questions(corrections.points, corrections.facts, corrections.state, most, pairs)
     return {
@@ -92,7 +92,7 @@ def questions_view(corrections: Corrections, skipped: Skipped, most: int) -> dic
 
 
 def history_view(corrections: Corrections) -> dict[str, Any]:
-    """Every event, the latest first, whom it moved, and what was not found again."""
+    """Return all events, the latest first, with the tracks that each moved, and lost tracks."""
     moved = moves(corrections)
     return {
         "last": corrections.version,
@@ -113,7 +113,7 @@ def history_view(corrections: Corrections) -> dict[str, Any]:
 
 
 def _move(corrections: Corrections, change: Change) -> dict[str, Any]:
-    """Show tracks that went from one character to another, some of them with their pictures."""
+    """Return the tracks that moved from one character to another, the first of them in full."""
     return {
         "from": _title(corrections, change.before),
         "to": _title(corrections, change.after),
@@ -123,7 +123,7 @@ def _move(corrections: Corrections, change: Change) -> dict[str, Any]:
 
 
 def _title(corrections: Corrections, number: int) -> str:
-    """Return what a character is called, also one that has no tracks any more."""
+    """Return the title of a character, even if it has no tracks any more."""
     if number < 0:
         return "not a face"
     named = corrections.state.names.get(number)
@@ -131,7 +131,7 @@ def _title(corrections: Corrections, number: int) -> str:
 
 
 def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> dict[str, Any]:
-    """Say what another clustering would change."""
+    """Return what a new clustering would change."""
     titles = {one.number: one.title for one in corrections.cast.characters}
     return {
         "number": number,
@@ -175,7 +175,7 @@ def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
 
 
 def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the faces to show a character by, the cover first."""
+    """Return the faces that represent a character, the cover first."""
     ids = corrections.tracks.ids
     named = ([str(ids[row]) for row in part] for part in corrections.shown(rows, _FACES))
     chosen = (next((one for one in some if one in corrections.pictures), None) for some in named)
@@ -183,7 +183,7 @@ def _shown(corrections: Corrections, rows: NDArray[np.int64]) -> list[dict[str, 
 
 
 def _frame(corrections: Corrections, track: str) -> dict[str, Any] | None:
-    """Say when a track's best picture was, and where its face is in the frame, in per cent."""
+    """Return the time of a track's best picture, and its face's box in per cent of the frame."""
     cover = corrections.covers.get(track)
     if cover is None:
         return None
@@ -207,7 +207,7 @@ def _track(corrections: Corrections, row: int) -> dict[str, Any]:
 
 
 def _strip(corrections: Corrections, strip: Strip, whole: bool) -> dict[str, Any]:
-    """Show a strip; an answer speaks of all of its tracks, or of those that are shown."""
+    """Return a strip of tracks. An answer covers all of them if ``whole``, else those shown."""
     one = corrections.character(strip.character)
     rows = strip.tracks if whole else strip.shown
     return {
@@ -222,7 +222,7 @@ def _question(corrections: Corrections, question: Question) -> dict[str, Any]:
     return {
         "doubts": [
             {
-                # A part goes, or stays, as a whole.
+                # A part of a character moves, or stays, as a whole.
                 **_strip(corrections, pair.other, whole=pair.inside),
                 "inside": pair.inside,
                 "ones": [_strip(corrections, one, whole=False) for one in pair.ones],

@@ -1,4 +1,4 @@
-// Times and numbers in words, as on the report.
+// Times and numbers as text, as in format.py.
 
 export function clock(seconds) {
   const whole = Math.floor(seconds);
@@ -32,7 +32,7 @@ export function count(n, what) {
 }
 
 export function sentence(text) {
-  if (text.startsWith("castlist")) return text; // our name is small
+  if (text.startsWith("castlist")) return text; // the name is lowercase
   return text ? text[0].toUpperCase() + text.slice(1) : "";
 }
 
@@ -43,7 +43,7 @@ export function when(at) {
   return today ? time : `${moment.toLocaleDateString()} ${time}`;
 }
 
-// A name as the server keeps it.
+// A name as the server stores it.
 export function oneLine(name) {
   return name.normalize("NFC").split(/\s+/).filter(Boolean).join(" ");
 }

@@ -1,4 +1,4 @@
-"""No command writes over a cast, nor a scan over anything else."""
+"""No command overwrites a cast, and no scan overwrites anything else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.learn.run_folder import LOG, MODEL
 from tests.cast.test_series import episode
-from tests.cli.test_commands import castlist
+from tests.programs import castlist
 from tests.video.videos import plain, write_video
 
 
@@ -41,7 +41,7 @@ def home(tmp_path_factory):
         ("export season.cast --to csv -o season.cast/balls.npz", "give another file"),
     ],
 )
-def test_a_cast_is_not_written_over(home, monkeypatch, words, says):
+def test_a_cast_is_not_overwritten(home, monkeypatch, words, says):
     monkeypatch.chdir(home)
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     done = castlist(*words.split(), code=2)
@@ -50,7 +50,7 @@ def test_a_cast_is_not_written_over(home, monkeypatch, words, says):
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
 
 
-def test_no_cast_goes_where_something_else_is(home, tmp_path):
+def test_a_cast_does_not_overwrite_other_files(home, tmp_path):
     film = write_video(tmp_path / "film.mp4", [plain((9, 9, 9))])
     (tmp_path / "film.cast").mkdir()
     for one in (LOG, MODEL):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import threading
 import warnings
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
+
+from platformdirs import user_cache_path
 
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
@@ -162,23 +163,16 @@ def known(name: str) -> Weights:
 
 
 def cache_folder() -> Path:
-    """Give castlist's cache: ``$CASTLIST_CACHE``, or its folder in the user's cache."""
+    """Return the cache folder: ``$CASTLIST_CACHE``, or ``castlist`` in the user's cache."""
     if named := os.environ.get("CASTLIST_CACHE"):
         return Path(named).absolute()
     try:
-        return _users_cache() / "castlist"
-    except RuntimeError as error:  # containers run as users that have no home
-        raise CastlistError("there is no home folder to cache in: set CASTLIST_CACHE") from error
-
-
-def _users_cache() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification has relative paths ignored.
-    return named if named.is_absolute() else Path.home() / ".cache"
+        folder = user_cache_path("castlist", appauthor=False, opinion=False)
+    except RuntimeError:
+        folder = Path()
+    if not folder.is_absolute():  # containers run as users without a home folder
+        raise CastlistError("there is no home folder to cache in: set CASTLIST_CACHE")
+    return folder
 
 
 def _state(weights: Weights) -> State:

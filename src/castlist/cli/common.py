@@ -152,7 +152,7 @@ def read_with_model(
     data: Sequence[Path], boxes: bool, model: Path | None
 ) -> tuple[TrackSet, BallModel | None]:
     """Read tracks, and a model if one is given."""
-    from castlist.io.read import read_tracks
+    from castlist.io.track_files import read_tracks
     from castlist.learn.model_file import load_model
 
     with waiting("reading tracks"):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import CastFolder
-from castlist.export.formats import By, ExportSettings, To
+from castlist.export.mot import By
+from castlist.export.write import ExportSettings, To, export_cast, export_lines
 from castlist.io.files import printable
 
 
@@ -44,7 +45,6 @@ def export(
     Example: `castlist export episode.cast --to edl -o episode.edl`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.export.write import export_cast, export_lines
 
     corrections = Corrections(cast)
     settings = ExportSettings(by, drop_frame, rate)

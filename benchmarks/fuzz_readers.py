@@ -26,7 +26,7 @@ from castlist.cast.balls import Balls
 from castlist.cast.checks import RUN
 from castlist.cast.episodes import BALLS
 from castlist.export.write import FORMATS, export_cast
-from castlist.io.read import read_given
+from castlist.io.box_tracks import read_given
 from castlist.learn.run_folder import Run
 from castlist.pipeline.run_manifest import read_manifest
 from castlist.report.page import report_folder

@@ -23,11 +23,11 @@ from .cluster.tracks import embed_tracks as embed_tracks
 from .errors import CastlistError as CastlistError
 from .errors import CollapseWarning as CollapseWarning
 from .errors import InputError as InputError
-from .export.formats import ExportSettings as ExportSettings
+from .export.write import ExportSettings as ExportSettings
 from .export.write import export_cast as export_cast
 from .features import Features as Features
 from .io.parquet import write_tracks as write_tracks
-from .io.read import read_tracks as read_tracks
+from .io.track_files import read_tracks as read_tracks
 from .learn.batches import split_identities as split_identities
 from .learn.finetune import FinetuneSettings as FinetuneSettings
 from .learn.finetune import finetune as finetune

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.export.formats import To
+from castlist.export.write import To
 from tests.cast.folders import made_video, write_folder
 from tests.programs import castlist
 
@@ -47,13 +47,13 @@ def test_options_of_formats(folder):
         (["film.cast", "--to", "csv"], "film.cast: not a cast"),
         (["a film é.cast", "--to", "xls"], "Invalid value for '--to'"),
         (["a film é.cast"], "Missing option '--to'"),
-        (["a film é.cast", "--to", "vtt", "--by", "track"], "ids of mot"),
+        (["a film é.cast", "--to", "vtt", "--by", "track"], "vtt has no ids; only mot"),
         (["a film é.cast", "--to", "edl", "--drop-frame"], "no drop-frame timecode"),
         (["a film é.cast", "--to", "edl", "--rate", "0"], "frame rate"),
         (["a film é.cast", "--to", "csv", "--rate", "25"], "csv is in seconds"),
         (
             ["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"],
-            "written over run.json",
+            "would overwrite run.json",
         ),
     ],
 )

@@ -33,12 +33,12 @@ def home(tmp_path_factory):
     ("words", "says"),
     [
         ("scan season.mp4", "several videos"),
-        ("train e1.cast/tracks.parquet -o season.cast", "training run needs its own"),
-        ("study plan.toml -o season.cast", "study needs its own"),
+        ("train e1.cast/tracks.parquet -o season.cast", "training run needs its own folder"),
+        ("study plan.toml -o season.cast", "study needs its own folder"),
         ("finetune e1.cast/tracks.parquet -o season.cast/model.safetensors", "model.safetensors"),
-        ("describe e1.cast/faces -o season.cast/corrections.db", "give another file"),
-        ("cluster e1.cast/tracks.parquet --threshold 1 -o season.cast/run.json", "give another"),
-        ("export season.cast --to csv -o season.cast/balls.npz", "give another file"),
+        ("describe e1.cast/faces -o season.cast/corrections.db", "choose another file"),
+        ("cluster e1.cast/tracks.parquet --threshold 1 -o season.cast/run.json", "choose another"),
+        ("export season.cast --to csv -o season.cast/balls.npz", "choose another file"),
     ],
 )
 def test_a_cast_is_not_overwritten(home, monkeypatch, words, says):
@@ -55,7 +55,7 @@ def test_a_cast_does_not_overwrite_other_files(home, tmp_path):
     (tmp_path / "film.cast").mkdir()
     for one in (LOG, MODEL):
         (tmp_path / "film.cast" / one).write_text("mine")
-    assert "no cast" in castlist("scan", film, code=2).stderr
+    assert "not a cast" in castlist("scan", film, code=2).stderr
     casts = home / "e1.cast", home / "e2.cast"
     done = castlist("join", *casts, "-o", tmp_path / "film.cast", code=2)
     assert "film.cast is there already; give another folder" in done.stderr

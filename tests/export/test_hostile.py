@@ -12,9 +12,8 @@ import opentimelineio
 import pytest
 import webvtt
 
-from castlist.export.formats import To
 from castlist.export.timeline import timelines
-from castlist.export.write import export_cast
+from castlist.export.write import To, export_cast
 from castlist.report.page import report_folder
 from tests.export.casts import made_cast
 

@@ -4,8 +4,7 @@ import motmetrics
 import numpy as np
 import pytest
 
-from castlist.export.formats import By
-from castlist.export.mot import mot_lines
+from castlist.export.mot import By, mot_lines
 from castlist.export.timeline import timelines
 from tests.export.casts import made_cast, made_timeline, nobody
 

@@ -58,7 +58,7 @@ def test_a_rate_not_noted_is_counted(tmp_path):
 
 def test_a_rate_that_nothing_tells(tmp_path):
     cast = made_cast(tmp_path / "film.cast", rate=None, spans=[(0.0, 0.0, 0)])
-    with pytest.raises(InputError, match="give it with --rate"):
+    with pytest.raises(InputError, match="frame rate is unknown"):
         _ = timelines(cast)[0].rate
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from castlist import Corrections, InputError, read_tracks
 from castlist.cast.cast import load_cast
-from castlist.export.formats import ExportSettings
 from castlist.export.timeline import timelines
 from castlist.export.truth import truth_lines
-from castlist.export.write import export_cast
+from castlist.export.write import ExportSettings, export_cast
 from castlist.io.truth import read_truth
 from castlist.score.clip import score_clip
 from tests.cast.folders import made_video, write_folder

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from castlist import CastlistError, Corrections, InputError
-from castlist.export.formats import ExportSettings, To
-from castlist.export.write import FORMATS, export_cast, export_lines
+from castlist.export.write import FORMATS, ExportSettings, To, export_cast, export_lines
 from tests.export.casts import made_cast, two_videos
 
 
@@ -52,10 +51,10 @@ def test_several_videos(tmp_path, to):
 @pytest.mark.parametrize(
     ("to", "settings", "says"),
     [
-        ("xls", {}, "no format 'xls'; there are csv, json"),
-        ("csv", {"by": "track"}, "ids of mot"),
-        ("mot", {"by": "face"}, "by track or character"),
-        ("otio", {"drop_frame": True}, "timecode of edl"),
+        ("xls", {}, "unknown format 'xls'; choose one of csv, json"),
+        ("csv", {"by": "track"}, "csv has no ids; only mot"),
+        ("mot", {"by": "face"}, "unknown ids 'face'; choose track or character"),
+        ("otio", {"drop_frame": True}, "otio has no timecode; only edl"),
         ("edl", {"drop_frame": True}, "no drop-frame timecode at 25"),
         ("edl", {"rate": -1.0}, "frame rate"),
         ("edl", {"rate": 0.0}, "frame rate"),
@@ -76,7 +75,7 @@ def test_the_cast_itself_is_not_written_over(tmp_path, monkeypatch, name):
     os.link(cast.folder / f"{name}.json", tmp_path / "hard.json")
     monkeypatch.chdir(cast.folder)
     for out in (None, cast.folder, cast.folder / "corrections.db", Path("faces/x.json")):
-        with pytest.raises(InputError, match="give another file"):
+        with pytest.raises(InputError, match="choose another file"):
             export_cast(cast, "json", out)
     export_cast(cast, "json", tmp_path / "hard.json")  # a name of its own, replaced as such
     assert {path: path.read_bytes() for path in before} == before

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import struct
-from contextlib import suppress
+import os
 
 import numpy as np
 import pytest
@@ -139,11 +138,11 @@ def test_an_episode_without_labels_is_empty(folder):
 def test_tracks_of_strange_names_are_no_files(tmp_path):
     for name in ("../7", "/etc/passwd", "a\\b", "x" * 999):
         (tmp_path / "v.ids").write_text(f"CVHCI_TRACKLABELS_V1\n{name} ann\n")
-        with pytest.raises(InputError, match="v.ids:2: .* is no name of a track's file"):
+        with pytest.raises(InputError, match="v.ids:2: .* is not a valid name of a track"):
             read_ids(tmp_path / "v.ids")
 
 
-def test_matlab_files_packed_or_not_and_either_end_first(tmp_path):
+def test_matlab_files_compressed_or_not(tmp_path):
     path = tmp_path / "v.facetracks.mat"
     facetracks(path, {"7": 3, "11": 300})
     plain = read_facetracks(path)
@@ -156,7 +155,7 @@ def test_matlab_files_packed_or_not_and_either_end_first(tmp_path):
             np.testing.assert_array_equal(packed[track][name], values)
 
 
-def test_matlab_files_that_crash_or_fill_other_readers(tmp_path):
+def test_matlab_arrays_of_another_class_are_not_loaded(tmp_path):
     path = tmp_path / "v.facetracks.mat"
     facetracks(path, {"7": 3})
     whole = path.read_bytes()
@@ -165,20 +164,13 @@ def test_matlab_files_that_crash_or_fill_other_readers(tmp_path):
     for kind in range(256):
         path.write_bytes(whole[:flags] + bytes([kind]) + whole[flags + 1 :])
         if kind != 2:
-            with pytest.raises(InputError, match="FaceTracks is no array of structs"):
+            with pytest.raises(InputError, match="not a whole facetracks.mat"):
                 read_facetracks(path)
-    for kind in range(32):  # the class in numbers of another type
-        path.write_bytes(whole[: flags - 8] + bytes([kind]) + whole[flags - 7 :])
-        with suppress(InputError):
-            read_facetracks(path)
-    rng = np.random.default_rng(0)
-    for _ in range(500):
-        data = bytearray(whole)
-        at = int(rng.integers(128, len(data) - 4))
-        data[at : at + 4] = struct.pack("<I", int(rng.choice([0, 1, 14, 15, 2**31, 2**32 - 1])))
-        path.write_bytes(data)
-        with suppress(InputError):
-            read_facetracks(path)
-    savemat(path, {"FaceTracks": np.zeros(10_000_000)}, do_compression=True)
-    with pytest.raises(InputError, match="bytes of tracks"):
+
+
+def test_large_matlab_files_are_refused(tmp_path):
+    path = tmp_path / "v.facetracks.mat"
+    facetracks(path, {"7": 3})
+    os.truncate(path, 2**24)
+    with pytest.raises(InputError, match="16,777,216 bytes; the limit for such a file is 8,388"):
         read_facetracks(path)

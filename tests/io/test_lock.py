@@ -1,4 +1,4 @@
-"""One process a folder at a time; who holds it is told, and the dead hold nothing."""
+"""One process per folder at a time; the second learns who holds the lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOLD = (
 
 @contextmanager
 def another(folder):
-    """Let another process hold a folder."""
+    """Let another process hold the lock of a folder."""
     words = [sys.executable, "-c", HOLD, str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
@@ -35,15 +35,15 @@ def another(folder):
             other.kill()
 
 
-def test_who_holds_it_is_told(tmp_path):
+def test_the_message_describes_the_process_that_holds_the_lock(tmp_path):
     folder = tmp_path / "x.cast"
     with another(folder) as other, pytest.raises(InputError) as refused, locked(folder):
         pass
-    told = str(refused.value)
-    assert told.startswith(f"{folder}: `-c {folder}` (process {other.pid} on ")
-    assert socket.gethostname() in told
-    assert time.strftime(", since %Y-%m-%d ") in told
-    assert told.endswith("is at work on it; wait for its end")
+    message = str(refused.value)
+    assert message.startswith(f"{folder}: `-c {folder}` (process {other.pid} on ")
+    assert socket.gethostname() in message
+    assert time.strftime(", since %Y-%m-%d ") in message
+    assert message.endswith("is using this folder; wait until it ends")
 
 
 def test_a_lock_ends_with_its_process(tmp_path):
@@ -53,21 +53,21 @@ def test_a_lock_ends_with_its_process(tmp_path):
             pass
         other.kill()
         other.wait()
-        assert str(other.pid) in (folder / LOCK).read_text()  # stale: nobody is behind it
+        assert str(other.pid) in (folder / LOCK).read_text()  # stale
         with locked(folder):
             assert str(os.getpid()) in (folder / LOCK).read_text()
             assert str(other.pid) not in (folder / LOCK).read_text()
-    assert not folder.exists()  # nothing came into it
+    assert not folder.exists()  # it was empty
 
 
-def test_who_waits_gets_it(tmp_path):
+def test_waiting_for_a_lock(tmp_path):
     with another(tmp_path / "x.cast") as other:
         os.kill(other.pid, 15)
         with locked(tmp_path / "x.cast", patience=20):
             pass
 
 
-def test_where_nothing_can_be_locked_there_is_no_lock(tmp_path, monkeypatch):
+def test_no_lock_on_a_disk_without_locks(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -78,7 +78,7 @@ def test_where_nothing_can_be_locked_there_is_no_lock(tmp_path, monkeypatch):
         pass
 
 
-#: Take and leave a folder again and again; a mark says whether somebody else is in at that time.
+#: Lock and release a folder repeatedly; a marker file shows whether two hold it at a time.
 LOOP = """
 import os, pathlib, sys, time
 from castlist.errors import InputError
@@ -103,7 +103,7 @@ print(taken, met)
 """
 
 
-def test_no_two_are_in_at_a_time(tmp_path):
+def test_no_two_processes_hold_a_lock_at_a_time(tmp_path):
     words = [sys.executable, "-c", LOOP, str(tmp_path / "x.cast"), str(tmp_path / "mark")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     others = [subprocess.Popen(words, **pipes) for _ in range(4)]
@@ -117,13 +117,13 @@ def test_no_two_are_in_at_a_time(tmp_path):
     assert sum(met for _, met in found) == 0
 
 
-def test_a_folder_that_is_removed_meanwhile_is_made_again(tmp_path, monkeypatch):
+def test_a_folder_removed_while_it_is_locked_is_made_again(tmp_path, monkeypatch):
     folder, real, left = tmp_path / "x.cast", os.open, [3]
 
     def later(path, *rest):
         if left[0] and Path(path).name == LOCK:
             left[0] -= 1
-            folder.rmdir()  # by its last holder, between our two steps
+            folder.rmdir()  # by its last holder, before the lock file is opened
         return real(path, *rest)
 
     monkeypatch.setattr(os, "open", later)
@@ -133,13 +133,13 @@ def test_a_folder_that_is_removed_meanwhile_is_made_again(tmp_path, monkeypatch)
             pass
 
 
-def test_only_the_own_lock_is_removed(tmp_path):
+def test_the_lock_file_of_another_process_is_not_removed(tmp_path):
     folder = tmp_path / "x.cast"
     with ExitStack() as others:
         with locked(folder):
             (folder / LOCK).unlink()
             folder.rmdir()
-            other = others.enter_context(another(folder))  # it cannot know of the first
+            other = others.enter_context(another(folder))
         assert str(other.pid) in (folder / LOCK).read_text()
         with pytest.raises(InputError), locked(folder):
             pass
@@ -162,7 +162,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path, link):
         assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_lock_that_is_a_pipe_or_a_folder_keeps_nobody_waiting(tmp_path):
+def test_a_pipe_or_folder_in_place_of_the_lock_does_not_block(tmp_path):
     folder = tmp_path / "x.cast"
     folder.mkdir()
     os.mkfifo(folder / LOCK)

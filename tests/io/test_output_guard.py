@@ -48,7 +48,7 @@ def test_what_a_scan_that_was_cut_off_left_is_taken_up(tmp_path, left):
     ("left", "says"),
     [
         (["state.safetensors"], "training run"), (["log.jsonl", "model.safetensors"], "training"),
-        (["study.json", "runs/"], "a study's"), (["holiday.jpg"], "not empty"),
+        (["study.json", "runs/"], "the folder of a study"), (["holiday.jpg"], "not empty"),
         (["faces/"], "not empty"), (["parts/thesis.txt"], "not empty"),
         (["tracks.parquet"], "not empty"), (["episodes/", "run.json"], "several videos"),
     ],
@@ -60,7 +60,7 @@ def test_a_scan_goes_into_no_folder_of_another_kind(tmp_path, left, says):
 
 
 def test_a_run_goes_into_no_cast(single, tmp_path):
-    with pytest.raises(InputError, match=r"film.cast is a cast's folder, and a study needs"):
+    with pytest.raises(InputError, match=r"film.cast is a cast, and a study needs"):
         check_for_run(single, "a study")
     for left in ("tracks.parquet", "cast.json", "log.jsonl", "study.json", "parts/notes.txt"):
         _make(tmp_path / f"of {left}", [left])
@@ -71,7 +71,7 @@ def test_a_run_goes_into_no_cast(single, tmp_path):
     "name", ["cast.json", "corrections.db", "Cast.JSON", "faces/0000_0.jpg", "faces/../run.json"]
 )
 def test_no_file_of_a_cast_is_written_over(single, name):
-    with pytest.raises(InputError, match=r"of the cast .*film.cast; give another file"):
+    with pytest.raises(InputError, match=r"of the cast .*film.cast; choose another file"):
         check_file(single / name, ".csv")
 
 
@@ -79,10 +79,10 @@ def test_whatever_way_leads_to_it(single, tmp_path, monkeypatch):
     (tmp_path / "way").symlink_to(single)
     (tmp_path / "link.json").symlink_to(single / "cast.json")
     for path in (tmp_path / "way" / "cast.json", tmp_path / "link.json"):
-        with pytest.raises(InputError, match="give another file"):
+        with pytest.raises(InputError, match="choose another file"):
             check_file(path, ".csv")
     monkeypatch.chdir(single)
-    with pytest.raises(InputError, match="give another file"):
+    with pytest.raises(InputError, match="choose another file"):
         check_file(folder.Path("cast.json"), ".json")
 
 
@@ -114,7 +114,7 @@ def test_a_file_of_another_kind_is_not_written_over(tmp_path):
     video = tmp_path / "film.mp4"
     check_file(video, ".csv")  # whoever wants it so, where nothing is
     video.write_bytes(b"a film")
-    with pytest.raises(InputError, match=r"film\.mp4 is there already and no \.csv file"):
+    with pytest.raises(InputError, match=r"film\.mp4 exists and is not a \.csv file"):
         check_file(video, ".csv")
     (tmp_path / "film.CSV").write_text("an earlier one")
     check_file(tmp_path / "film.CSV", ".csv")

@@ -33,8 +33,8 @@ def test_a_clip_without_faces_has_truth_too(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "its first line is not time,x,y,w,h,who"),
-        ("time,who\n0,anna\n", "its first line is not"),
+        ("", "the first line must be time,x,y,w,h,who"),
+        ("time,who\n0,anna\n", "the first line must be"),
         (f"{HEADER}0,1,2,3,4\n", "line 2: expected time,x,y,w,h,who, found '0,1,2,3,4'"),
         (f"{HEADER}0,1,2,3,4,anna,more\n", "line 2"),
         (f"{HEADER}0,1,2,3,4,anna\nx,1,2,3,4,anna\n", "line 3"),

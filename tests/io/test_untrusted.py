@@ -113,7 +113,7 @@ def test_arrays_under_many_names_are_read_under_none(tmp_path):
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda p: os.symlink("/dev/zero", p)])
 def test_what_is_no_file_is_not_waited_for(tmp_path, read, make):
     make(tmp_path / "a")
-    with pytest.raises(InputError, match=r"a: .*no file, but a folder, a pipe or a device"):
+    with pytest.raises(InputError, match=r"a: .*not a file, but a folder, a pipe or a device"):
         read(tmp_path / "a")
 
 
@@ -122,10 +122,10 @@ def test_small_files_are_small(tmp_path):
     path.write_text('{"a": "ä"}', "utf-8")
     assert read_json(path) == {"a": "ä"}
     assert read_small(path, 11) == path.read_bytes()
-    with pytest.raises(InputError, match=r"a\.json: 11 bytes; castlist reads 10 of such a file"):
+    with pytest.raises(InputError, match=r"a\.json: 11 bytes; the limit for such a file is 10"):
         read_small(path, 10)
     os.truncate(path, 2**40)
-    with pytest.raises(InputError, match="castlist reads 268,435,456 of"):
+    with pytest.raises(InputError, match="the limit for such a file is 268,435,456"):
         read_json(path)
     with pytest.raises(FileNotFoundError):
         read_json(tmp_path / "none.json")

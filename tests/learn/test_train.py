@@ -252,7 +252,7 @@ def test_a_run_killed_at_its_very_end_has_all_of_its_log(made, tmp_path, monkeyp
 
 def test_one_run_a_folder_at_a_time(made, tmp_path):
     with locked(tmp_path / "run"):
-        with pytest.raises(InputError, match="is at work on it"):
+        with pytest.raises(InputError, match="is using this folder"):
             train(made, replace(SETTINGS, epochs=1), run=tmp_path / "run")
         assert [path.name for path in (tmp_path / "run").iterdir()] == [LOCK]
     train(made, replace(SETTINGS, epochs=1), run=tmp_path / "run")

@@ -139,7 +139,7 @@ def test_one_scan_a_folder_at_a_time(series):
     video = series / "season 1" / "one.mp4"
     folder = video.with_suffix(".cast")
     with locked(folder):
-        with pytest.raises(InputError, match="is at work on it"):
+        with pytest.raises(InputError, match="is using this folder"):
             scan(video)
         with pytest.raises(InputError, match="at work"), locked(folder, patience=0.3):
             pass

@@ -20,8 +20,7 @@ from demo_video import _panel, fetch_pictures, read_portrait
 from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
-from castlist.export.formats import ExportSettings
-from castlist.export.write import export_cast
+from castlist.export.write import ExportSettings, export_cast
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
 from tests.video.videos import write_video

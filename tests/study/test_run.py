@@ -181,9 +181,9 @@ def test_it_writes_a_page_tables_and_records(folder, study):
 
 def test_one_study_a_folder_at_a_time(study, tmp_path):
     with locked(tmp_path / "out"):
-        with pytest.raises(InputError, match="is at work on it"):
+        with pytest.raises(InputError, match="is using this folder"):
             run_study(study[0], tmp_path / "out")
-        with pytest.raises(InputError, match="is at work on it"):
+        with pytest.raises(InputError, match="is using this folder"):
             write_study(tmp_path / "out", *study)
         assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK]
 

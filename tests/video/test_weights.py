@@ -4,7 +4,6 @@ import functools
 import hashlib
 import http.server
 import io
-import os
 import subprocess
 import sys
 import tarfile
@@ -325,25 +324,20 @@ def test_the_registry():
 
 
 @pytest.mark.parametrize(
-    ("platform", "environment", "folder"),
+    ("environment", "folder"),
     [
-        ("linux", {"CASTLIST_CACHE": "/c"}, "/c"),
-        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/castlist"),
-        ("linux", {"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/castlist"),
-        ("linux", {"XDG_CACHE_HOME": ""}, "/home/me/.cache/castlist"),
-        ("linux", {}, "/home/me/.cache/castlist"),
-        ("darwin", {"XDG_CACHE_HOME": "/x"}, "/home/me/Library/Caches/castlist"),
-        ("win32", {"LOCALAPPDATA": "/local"}, "/local/castlist"),
-        ("win32", {}, "/home/me/AppData/Local/castlist"),
+        ({"CASTLIST_CACHE": "/c"}, "/c"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/castlist"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/castlist"),
+        ({}, "/home/me/.cache/castlist"),
     ],
 )
-@pytest.mark.skipif(os.name == "nt", reason="the paths are written as elsewhere")
-def test_the_cache_folder(platform, environment, folder, monkeypatch):
-    for name in ("CASTLIST_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+@pytest.mark.skipif(sys.platform != "linux", reason="paths as on Linux")
+def test_the_cache_folder(environment, folder, monkeypatch):
+    for name in ("CASTLIST_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"HOME": "/home/me", **environment}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
     assert weights.cache_folder() == Path(folder)
 
 

@@ -18,7 +18,7 @@ from castlist.cast.events import Event
 from castlist.errors import InputError
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
-from castlist.io.read import read_tracks
+from castlist.io.track_files import read_tracks
 from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
 

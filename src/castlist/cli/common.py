@@ -149,8 +149,8 @@ def print_cast(cast: Cast) -> None:
 def read_with_model(
     data: Sequence[Path], boxes: bool, model: Path | None
 ) -> tuple[TrackSet, BallModel | None]:
-    """Return tracks, and a model if one is given."""
-    from castlist.io.read import read_tracks
+    """Read tracks, and a model if one is given."""
+    from castlist.io.track_files import read_tracks
     from castlist.learn.model_file import load_model
 
     with waiting("reading tracks"):

@@ -87,7 +87,7 @@ def stats(
 
     Example: `castlist stats episodes/ --figure skew.png`
     """
-    from castlist.io.read import read_tracks
+    from castlist.io.track_files import read_tracks
     from castlist.study.figures import draw_skew
     from castlist.study.statistics import Statistics, statistics_table
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from castlist.cli.common import CastFolder
-from castlist.export.formats import By, ExportSettings, To
+from castlist.export.mot import By
+from castlist.export.write import ExportSettings, To, export_cast, export_lines
 from castlist.io.files import printable
 
 
@@ -47,7 +48,6 @@ def export(
     Example: `castlist export episode.cast --to edl -o episode.edl`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.export.write import export_cast, export_lines
 
     settings = ExportSettings(by, drop_frame, rate)
     with closing(Corrections(cast)) as corrections:

@@ -39,7 +39,7 @@ def finetune(
     """
     from dataclasses import replace
 
-    from castlist.io.read import read_tracks
+    from castlist.io.track_files import read_tracks
     from castlist.learn.finetune import FinetuneSettings
     from castlist.learn.finetune import finetune as tune
     from castlist.learn.model_file import load_model, save_model

@@ -154,7 +154,7 @@ def train(
 
     Example: `castlist train movies/ --exclude test_people.txt -o run`
     """
-    from castlist.io.read import read_tracks
+    from castlist.io.track_files import read_tracks
     from castlist.learn.run_folder import MODEL
     from castlist.learn.train import train as learn
 

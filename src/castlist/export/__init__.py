@@ -1,1 +1,1 @@
-"""A cast in the formats of other tools: one format a file."""
+"""Write a cast in the formats of other tools, one format per module."""

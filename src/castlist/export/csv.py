@@ -1,4 +1,4 @@
-"""CSV: a row a track, for spreadsheets and scripts."""
+"""Write CSV, for spreadsheets and scripts: one row per track."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from castlist.export.timeline import Timeline
 
-#: How a formula begins, as OWASP lists it (CSV injection): a name may be anybody's.
+#: Start of a formula, as OWASP lists it (CSV injection): a name may come from a stranger.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 COLUMNS = ("character", "start", "end", "track", "confidence", "video")
 
 
 def csv_lines(timelines: Sequence[Timeline]) -> Iterator[str]:
-    """Write who is in each track, in order of video and time; times are seconds."""
+    """Yield the rows in order of video and time, times in seconds."""
     yield _row(COLUMNS)
     for one in timelines:
         rows = [(one.start[t], p, t) for p in one.people for t in p.tracks.tolist()]
@@ -31,9 +31,10 @@ def csv_lines(timelines: Sequence[Timeline]) -> Iterator[str]:
 
 
 def text_cell(text: str) -> str:
-    """Write text so that no spreadsheet takes it for a formula: with a ' where it could.
+    """Return text that no spreadsheet takes for a formula, with a leading ``'`` if necessary.
 
-    What begins with such a ' gets one more, so that :func:`text_of_cell` gives any text back.
+    Text that already starts with such a ``'`` gets one more, so that :func:`text_of_cell` returns
+    the original text.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 

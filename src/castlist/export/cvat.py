@@ -1,4 +1,7 @@
-"""CVAT for video 1.1: tracks with boxes, labelled by character."""
+"""Write CVAT for video 1.1: tracks of boxes, labelled by character.
+
+``io/box_tracks.py`` reads this format.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from numpy.typing import NDArray
 from castlist.export.timecode import frame_at
 from castlist.export.timeline import Timeline
 
-#: Colours of labels, far apart; the leading character is blue.
+#: Colours of labels; the leading character is blue.
 _COLOURS = ("#3377ee", "#22aa99", "#55aa22", "#ddaa00", "#ee7722", "#dd3344", "#ee66aa", "#8844cc")
 
 
 def cvat_lines(timeline: Timeline) -> Iterator[str]:
-    """Write every track with a keyframe a face; between them CVAT draws the boxes itself."""
+    """Yield the XML: one keyframe per face. CVAT interpolates the boxes in between."""
     tracks, frame = timeline.tracks, timeline.face_frames()
     stop = max(frame_at(timeline.duration, timeline.rate) - 1, int(frame.max(initial=0)))
     yield '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n'
@@ -32,7 +35,7 @@ def cvat_lines(timeline: Timeline) -> Iterator[str]:
             for face in faces.tolist():
                 yield _box(int(frame[face]), _corners(timeline, face), outside=False)
             last = int(faces[-1])
-            if frame[last] < stop:  # without it, CVAT would hold the box to the end of the video
+            if frame[last] < stop:  # otherwise CVAT keeps the box until the end of the video
                 yield _box(int(frame[last]) + 1, _corners(timeline, last), outside=True)
             yield "</track>\n"
     yield "</annotations>\n"
@@ -56,7 +59,7 @@ def _meta(timeline: Timeline, stop: int) -> Iterator[str]:
 
 
 def _corners(timeline: Timeline, face: int) -> NDArray[np.float64]:
-    """Return a face's corners inside the picture: CVAT knows no boxes that reach out of it."""
+    """Return the corners of a face, clipped to the picture, as CVAT requires."""
     x, y, w, h = (float(side) for side in timeline.tracks.box[face])
     corners = np.array([x, y, x + w, y + h])
     if timeline.size is not None:

@@ -1,4 +1,4 @@
-"""EDL: markers on a timeline, as DaVinci Resolve writes and imports them."""
+"""Write EDL: markers on a timeline, as DaVinci Resolve writes and imports them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from castlist.errors import InputError
 from castlist.export.timecode import can_drop, start_frame, timecode
 from castlist.export.timeline import Timeline
 
-#: Resolve's own, in the order of its menu; the leading character is blue.
+#: Resolve's marker colours, in the order of its menu; the leading character is blue.
 _COLOURS = (
     "Blue", "Cyan", "Green", "Yellow", "Red", "Pink", "Purple", "Fuchsia", "Rose", "Lavender",
     "Sky", "Mint", "Lemon", "Sand", "Cocoa", "Cream",
@@ -16,22 +16,22 @@ _COLOURS = (
 
 
 def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
-    """Write a marker for every appearance, on a timeline that starts at 01:00:00:00.
+    """Yield one marker per appearance, on a timeline that starts at 01:00:00:00.
 
     Parameters
     ----------
     timeline : Timeline
         The people of a video.
     drop : bool, optional
-        Whether timecode is drop-frame; if not given, where that exists (29.97 and 59.94).
+        Whether timecode is drop-frame; by default at the rates that have it (29.97 and 59.94).
     """
     rate = timeline.rate
     if drop is None:
         drop = can_drop(rate)
     elif drop and not can_drop(rate):
         raise InputError(
-            f"{timeline.video}: there is no drop-frame timecode at {float(rate):.3f} frames a "
-            "second; only at 29.97 and 59.94"
+            f"{timeline.video}: there is no drop-frame timecode at {float(rate):.3f} frames per "
+            "second, only at 29.97 and 59.94"
         )
     start = start_frame(rate, drop)
     yield f"TITLE: {_plain(timeline.video)}\n"
@@ -40,8 +40,8 @@ def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
     free = 0
     for number, (seen, person) in enumerate(timeline.in_order(), 1):
         first, after = timeline.frames(seen)
-        # A frame of Resolve's ruler holds one marker: of people who appear at once, the next
-        # one's stands on the next frame.
+        # Resolve has one marker per frame: if several people appear at once, each further marker
+        # goes to the next frame.
         first = max(first, free)
         free = first + 1
         begin, end = (timecode(start + f, rate, drop) for f in (first, free))
@@ -51,5 +51,5 @@ def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text without the format's own sign, for which it has no escape."""
+    """Replace the separator of the format, which has no escape."""
     return text.replace("|", "¦")

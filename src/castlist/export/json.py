@@ -1,4 +1,4 @@
-"""JSON: all of the cast, as ``cast.schema.json`` describes it."""
+"""Write JSON: the whole cast, as described by ``cast.schema.json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = 1
 
 
 def json_lines(timelines: Sequence[Timeline]) -> Iterator[str]:
-    """Write the cast with when its characters are seen, and in which tracks."""
+    """Yield the cast with the appearances and tracks of its characters."""
     value = {
         "format": "castlist",
         "version": FORMAT,
@@ -41,7 +41,7 @@ def _video(one: Timeline) -> dict[str, Any]:
 
 
 def _characters(timelines: Sequence[Timeline]) -> list[dict[str, Any]]:
-    """Put each character together from the videos it is in."""
+    """Return the characters of all videos, most screen time first and background last."""
     found: dict[int, list[tuple[Timeline, Person]]] = {}
     for one in timelines:
         for person in one.people:

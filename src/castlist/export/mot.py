@@ -1,27 +1,37 @@
-"""MOT Challenge: a line a face, as tools for tracking read it."""
+"""Write MOT Challenge files, for tracking tools: one line per face.
+
+``io/box_tracks.py`` reads this format.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
 import numpy as np
 
-from castlist.export.formats import By
 from castlist.export.timeline import Timeline
 
 
-def mot_lines(timeline: Timeline, by: By = By.TRACK) -> Iterator[str]:
-    """Write the faces that were looked at, by frame.
+class By(StrEnum):
+    """What an id numbers."""
 
-    Frames, ids and pixels are counted from 1, as the Challenge says. Frames that were not looked
-    at have no line: nothing is made up between two looks.
+    TRACK = "track"
+    CHARACTER = "character"
+
+
+def mot_lines(timeline: Timeline, by: By = By.TRACK) -> Iterator[str]:
+    """Yield the detected faces, one line each, by frame.
+
+    Frames, ids and pixels are counted from 1, as the format requires. Frames without detection
+    have no line: boxes are not interpolated.
 
     Parameters
     ----------
     timeline : Timeline
         The people of a video.
     by : By
-        Whose number the id is.
+        What the id numbers.
     """
     tracks = timeline.tracks
     ids = np.zeros(len(tracks), np.int64)
@@ -33,7 +43,7 @@ def mot_lines(timeline: Timeline, by: By = By.TRACK) -> Iterator[str]:
     known = np.isfinite(tracks.box).all(axis=1) & (ids[owner] > 0)
     frame, who = timeline.face_frames()[known] + 1, ids[owner[known]]
     box, sure = tracks.box[known] + np.array([1, 1, 0, 0], np.float32), confidence[owner[known]]
-    # A frame has one box of an id. Where somebody is there twice (a mirror), the larger one stays.
+    # A frame has one box per id. If a person is there twice (a mirror), the larger box stays.
     order = np.lexsort((-box[:, 2] * box[:, 3], who, frame))
     last = (-1, -1)
     for face in order.tolist():

@@ -1,6 +1,6 @@
-"""OpenTimelineIO: the video as one clip, with a marker for every appearance.
+"""Write OpenTimelineIO: the video as one clip, with one marker per appearance.
 
-Written by hand: it is a page of JSON, which needs no library to write.
+The format is a page of JSON, which needs no library to write.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from urllib.parse import quote
 from castlist.export.timecode import frame_at, start_frame
 from castlist.export.timeline import Person, Timeline
 
-#: OpenTimelineIO's own, without black and white; the leading character is blue.
+#: OpenTimelineIO's colours without black and white; the leading character is blue.
 _COLOURS = ("BLUE", "CYAN", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "MAGENTA", "PURPLE")
 
 
 def otio_lines(timeline: Timeline) -> Iterator[str]:
-    """Write the timeline of a video."""
+    """Yield the timeline of a video."""
     rate = timeline.rate
     whole = otio_range(0, max(1, frame_at(timeline.duration, rate)), rate)
     colour = timeline.coloured(_COLOURS)
@@ -29,7 +29,7 @@ def otio_lines(timeline: Timeline) -> Iterator[str]:
     ]
     media = {
         "OTIO_SCHEMA": "ExternalReference.1",
-        "target_url": quote(timeline.video, safe=""),  # a file's name, and never a way elsewhere
+        "target_url": quote(timeline.video, safe=""),  # a file name, never a path or an address
         "available_range": whole,
     }
     clip = {

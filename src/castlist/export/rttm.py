@@ -1,4 +1,4 @@
-"""RTTM: who is seen when, as tools for diarization read who speaks when."""
+"""Write RTTM, the format of diarization tools: who is seen when, instead of who speaks when."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import quote, unquote
 
 from castlist.export.timeline import Timeline
 
-_NOT_A_WORD = '%"'  # besides blanks; a quote opens a field in readers that take RTTM for CSV
-_NOBODY = ("na", "n/a", "nan", "null", "none")  # what such readers take for nothing at all
+_ESCAPED = '%"'  # besides blanks; a quote opens a field in readers that take RTTM for CSV
+_MISSING = ("na", "n/a", "nan", "null", "none")  # such readers take these for missing values
 
 
 def rttm_lines(timeline: Timeline) -> Iterator[str]:
-    """Write a turn for every appearance."""
+    """Yield one turn per appearance."""
     uri = rttm_word(PurePath(timeline.video).stem or "video")
     for seen, person in timeline.in_order():
         start, end = round(seen.start, 3), round(seen.end, 3)
@@ -24,12 +24,12 @@ def rttm_lines(timeline: Timeline) -> Iterator[str]:
 
 
 def rttm_word(name: str) -> str:
-    """Write a name as one word: blanks, quotes and % as in addresses, ``Anna%20Lee``."""
+    """Return a name as one word, with blanks, quotes and % escaped as in URLs: ``Anna%20Lee``."""
     word = "".join(
-        quote(letter, safe="") if letter.isspace() or letter in _NOT_A_WORD else letter
+        quote(letter, safe="") if letter.isspace() or letter in _ESCAPED else letter
         for letter in name
     )
-    if word.strip("<>#-").lower() in _NOBODY:
+    if word.strip("<>#-").lower() in _MISSING:
         return f"%{ord(word[0]):02X}{word[1:]}"
     return word
 

@@ -1,4 +1,4 @@
-"""Frame rates as they really are, frames of times, and SMPTE timecode."""
+"""Exact frame rates, frame numbers of times, and SMPTE timecode."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from fractions import Fraction
 
 from castlist.errors import InputError
 
-#: Timelines begin here, as editors expect.
+#: Hour at which timelines start, as editors expect.
 START_HOUR = 1
-_ROUNDING = 2e-4  # of the rate: 23.98 is meant to be 24000/1001, and 24 is not
-_MOST_RATE = 1000
+_ROUNDING = 2e-4  # of the rate: 23.98 means 24000/1001, and 24 does not
+_MAX_RATE = 1000
 
 
 def exact_rate(rate: float) -> Fraction:
     """Return the rate that a rounded one stands for: 23.976 is 24000/1001, 25 is 25."""
-    if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
-        raise InputError(f"a frame rate is more than 0 and at most {_MOST_RATE}, not {rate:g}")
+    if not (math.isfinite(rate) and 0 < rate <= _MAX_RATE):
+        raise InputError(f"a frame rate must be more than 0 and at most {_MAX_RATE}, not {rate:g}")
     whole = max(1, round(rate))
     for meant in (Fraction(whole), Fraction(1000 * whole, 1001)):
         if abs(rate - meant) <= _ROUNDING * meant:
@@ -25,35 +25,35 @@ def exact_rate(rate: float) -> Fraction:
 
 
 def frame_at(seconds: float, rate: Fraction) -> int:
-    """Return the frame that begins nearest to a time."""
+    """Return the frame whose start is nearest to a time."""
     return math.floor(Fraction(seconds) * rate + Fraction(1, 2))
 
 
 def can_drop(rate: Fraction) -> bool:
-    """Say whether drop-frame timecode exists at a rate: 29.97, 59.94 and their multiples."""
+    """Return whether drop-frame timecode exists at a rate: 29.97, 59.94 and their multiples."""
     return rate.denominator == 1001 and rate.numerator % 30_000 == 0
 
 
 def start_frame(rate: Fraction, drop: bool) -> int:
-    """Return the count of frames at 01:00:00:00."""
+    """Return the frame number of 01:00:00:00."""
     nominal = max(1, round(rate))
     return START_HOUR * (6 * _ten_minutes(nominal) if drop else 3600 * nominal)
 
 
 def timecode(frame: int, rate: Fraction, drop: bool) -> str:
-    """Write a count of frames as timecode; after 24 hours it begins anew.
+    """Return the timecode of a frame; it starts again after 24 hours.
 
-    Drop-frame leaves out numbers, never frames: the first two of each minute (four at 59.94), but
-    not of each tenth, so that 29.97 frames a second keep up with the clock.
+    Drop-frame timecode skips numbers, not frames: the first two of each minute (four at 59.94)
+    except every tenth, so that 29.97 frames per second stay in step with the clock.
 
     Parameters
     ----------
     frame : int
         Frames since 00:00:00:00.
     rate : Fraction
-        Frames a second.
+        Frames per second.
     drop : bool
-        Whether numbers are left out, in which case a semicolon stands before the frames.
+        Whether it is drop-frame, with a semicolon before the frames.
     """
     nominal = max(1, round(rate))
     if drop:
@@ -69,5 +69,5 @@ def timecode(frame: int, rate: Fraction, drop: bool) -> str:
 
 
 def _ten_minutes(nominal: int) -> int:
-    """Count the frames of ten minutes of drop-frame timecode."""
+    """Return the number of frames in ten minutes of drop-frame timecode."""
     return 600 * nominal - 9 * (nominal // 15)

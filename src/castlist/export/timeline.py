@@ -1,4 +1,4 @@
-"""What is exported: the people of one video, and when they are seen."""
+"""The people of one video and their appearances, prepared for export."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Person:
     Attributes
     ----------
     character : Character
-        Who it is in the whole cast.
+        The character in the whole cast.
     label : str
-        Its title, in one line and nobody else's.
+        Its title: one line, unique in the cast.
     tracks : ndarray of int
-        Its tracks in this video, as rows of the timeline's.
+        Its tracks in this video, as rows of the timeline's tracks.
     appearances : tuple of Appearance
-        When it is seen: its tracks, put together where they overlap or touch.
+        The union of its tracks: those that overlap or touch are one appearance.
     track_confidence : tuple of float
-        How sure castlist is that each track belongs to it, 0 to 1.
+        Confidence that each track belongs to it, 0 to 1.
     """
 
     character: Character
@@ -47,7 +47,7 @@ class Person:
 
     @property
     def confidence(self) -> float:
-        """How sure castlist is of this character, 0 to 1."""
+        """Confidence in this character, 0 to 1."""
         return round(self.character.sure, 4)
 
 
@@ -60,7 +60,7 @@ class Timeline:
     video : str
         Its name.
     known_rate : Fraction or None
-        Frames a second.
+        Frames per second.
     size : (int, int) or None
         Width and height.
     duration : float
@@ -68,9 +68,9 @@ class Timeline:
     tracks : TrackSet
         Its face tracks.
     start, end : ndarray of float, shape (n_tracks,)
-        When each is seen, seconds.
+        Start and end of each track in seconds.
     people : tuple of Person
-        Who is in it, in the order of the cast.
+        The people in it, in the order of the cast.
     """
 
     video: str
@@ -84,11 +84,11 @@ class Timeline:
 
     @property
     def rate(self) -> Fraction:
-        """Frames a second, or say that it is not known."""
+        """Frames per second; an InputError if unknown."""
         if self.known_rate is None:
             raise InputError(
-                f"{self.video}: its frame rate is not known, and this format counts frames; "
-                "give it with --rate"
+                f"{self.video}: the frame rate is unknown, and this format counts frames; "
+                "give the rate"
             )
         return self.known_rate
 
@@ -98,16 +98,16 @@ class Timeline:
         return first, max(first + 1, frame_at(one.end, self.rate))
 
     def in_order(self) -> list[tuple[Appearance, Person]]:
-        """All appearances by time; of those at once, the leading character's first."""
+        """Return all appearances by time; at the same time, the leading character's first."""
         every = [(one, person) for person in self.people for one in person.appearances]
         return sorted(every, key=lambda pair: pair[0].start)
 
     def coloured(self, colours: Sequence[str]) -> dict[str, str]:
-        """Give everybody a colour, by label: the leading character the first, and around."""
+        """Return a colour per label: the first for the leading character, then in turn."""
         return {one.label: colours[k % len(colours)] for k, one in enumerate(self.people)}
 
     def face_frames(self) -> NDArray[np.int64]:
-        """Return the frame of each face; by its time where the number is not known."""
+        """Return the frame of each face, computed from its time if the number is unknown."""
         frame = self.tracks.frame.copy()
         for face in np.flatnonzero(frame < 0).tolist():
             frame[face] = frame_at(float(self.tracks.time[face]), self.rate)
@@ -115,14 +115,14 @@ class Timeline:
 
 
 def timelines(corrected: CurrentCast, rate: float | None = None) -> list[Timeline]:
-    """Prepare a cast, as corrected, for export: one timeline a video.
+    """Return one timeline per video of a corrected cast.
 
     Parameters
     ----------
     corrected : CurrentCast
         The cast of a folder.
     rate : float, optional
-        Frames a second, where the scan did not note them or the average is not wanted.
+        Frames per second, instead of the average that the scan recorded.
     """
     cast, scanned = corrected.cast, corrected.scanned
     labels = unique_labels(cast)
@@ -131,13 +131,13 @@ def timelines(corrected: CurrentCast, rate: float | None = None) -> list[Timelin
     for video in range(max(1, count)):
         about = scanned.films[video if scanned.joined else 0]
         if not scanned.joined and count > 1 and about.get("name") != cast.tracks.videos[video]:
-            about = {}  # of another video
+            about = {}  # it describes another video
         made.append(_timeline(cast, labels, video, about, rate))
     return made
 
 
 def unique_labels(cast: Cast) -> list[str]:
-    """Return a title a character, one line each; who shares one is told apart by number."""
+    """Return one label per character, one line each; equal titles get the character's number."""
     titles = [one_line(one.title) for one in cast.characters]
     numbered = [f"{t} ({one.number})" for t, one in zip(titles, cast.characters, strict=True)]
     times = Counter(titles)
@@ -145,18 +145,18 @@ def unique_labels(cast: Cast) -> list[str]:
         title if title and times[title] == 1 else with_number
         for title, with_number in zip(titles, numbered, strict=True)
     ]
-    # Somebody may be called "Anna (7)" by name; numbers at least are nobody else's.
+    # A name may itself be "Anna (7)"; numbers are unique.
     return labels if len(set(labels)) == len(labels) else numbered
 
 
 def one_line(text: str) -> str:
-    """Return text that fits into a line of any of the formats: no breaks, no control signs."""
+    """Return text as one line of any format: no line breaks, no control characters."""
     kept = "".join(" " if _breaks(letter) else letter for letter in printable(text))
     return " ".join(kept.split())
 
 
 def _breaks(letter: str) -> bool:
-    # The last two are no characters at all, and XML knows it.
+    # The last two are not characters, and XML refuses them.
     return unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in "\ufffe\uffff"
 
 
@@ -170,7 +170,7 @@ def _timeline(
     exact = _rate(tracks, rate if rate is not None else about.get("rate"))
     spans = tracks.spans
     lengths = np.diff([*cast.starts, cast.duration])
-    known = len(lengths) == max(1, len(videos))  # else only how long all are together
+    known = len(lengths) == max(1, len(videos))  # otherwise only their sum is known
     duration = float(spans.max(initial=lengths[number] if known else 0.0))
     place = np.full(len(cast.tracks), -1)
     place[rows] = np.arange(len(rows))
@@ -190,7 +190,7 @@ def _timeline(
 
 
 def _rate(tracks: TrackSet, noted: float | None) -> Fraction | None:
-    """Return the frame rate that was noted, or that the frames and times of faces tell."""
+    """Return the recorded frame rate, or else the rate of the faces' frames and times."""
     if noted is not None:
         return exact_rate(float(noted))
     known = np.flatnonzero(tracks.frame >= 0)

@@ -1,4 +1,4 @@
-"""Truth: one row per face, to score other scans of the same video against (benchmark.md)."""
+"""Write truth: one row per face, to score other scans of the same video (benchmark.md)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from castlist.io.truth import COLUMNS, NOTFACE, UNSURE
 
 
 def truth_lines(timeline: Timeline) -> Iterator[str]:
-    """Write who each face is, by time.
+    """Yield the person of each face, by time.
 
-    Tracks that were said to show no face are ``notface``. A character whose name is ``notface``
-    or ``unsure`` keeps that, also where several have it: both are left out of scores. Everybody
-    else has a label that is nobody else's.
+    Tracks marked as showing no face are ``notface``. Characters named ``notface`` or ``unsure``
+    keep this name, even if several have it: both are excluded from scores. All other characters
+    have unique labels.
 
     Parameters
     ----------

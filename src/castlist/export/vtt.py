@@ -1,4 +1,4 @@
-"""WebVTT: a cue for every appearance, for players and captioning tools."""
+"""Write WebVTT, for players and captioning tools: one cue per appearance."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from castlist.export.timeline import Timeline
 
 
 def vtt_lines(timeline: Timeline) -> Iterator[str]:
-    """Write who is seen when; people seen at once have cues that overlap."""
+    """Yield the cues; those of people seen at the same time overlap."""
     yield "WEBVTT\n"
     for seen, person in timeline.in_order():
         start = round(1000 * seen.start)
         end = max(start + 1, round(1000 * seen.end))
-        # With > escaped, a name cannot hold the --> that would make it a line of times.
+        # With > escaped, a name cannot contain -->, which marks a line of times.
         yield f"\n{_clock(start)} --> {_clock(end)}\n{escape(person.label, quote=False)}\n"
 
 

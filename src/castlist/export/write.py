@@ -1,10 +1,11 @@
-"""The door to all formats: which there are, and where files go."""
+"""Write a cast in any export format: the formats, their settings, and where the files go."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from castlist.cast.current import CurrentCast
@@ -12,9 +13,8 @@ from castlist.errors import InputError
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
 from castlist.export.edl import edl_lines
-from castlist.export.formats import By, ExportSettings, To
 from castlist.export.json import json_lines
-from castlist.export.mot import mot_lines
+from castlist.export.mot import By, mot_lines
 from castlist.export.otio import otio_lines
 from castlist.export.rttm import rttm_lines
 from castlist.export.timeline import Timeline, timelines
@@ -23,12 +23,45 @@ from castlist.export.vtt import vtt_lines
 from castlist.io.files import printable, replacing
 from castlist.io.output_guard import check_file
 
-_LONGEST = 200  # bytes of a file's name, without its ending: disks take 255
+_MAX_NAME = 200  # bytes of a file name without its suffix; file systems allow 255
+
+
+class To(StrEnum):
+    """The formats."""
+
+    CSV = "csv"
+    JSON = "json"
+    OTIO = "otio"
+    EDL = "edl"
+    CVAT = "cvat"
+    MOT = "mot"
+    RTTM = "rttm"
+    VTT = "vtt"
+    TRUTH = "truth"
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """Settings of the formats that have some.
+
+    Attributes
+    ----------
+    by : {"track", "character"}, optional
+        What the ids of ``mot`` number; tracks if not given.
+    drop_frame : bool, optional
+        Whether the timecode of ``edl`` is drop-frame; by default where drop-frame exists.
+    rate : float, optional
+        Frames per second, instead of the video's average.
+    """
+
+    by: By | str | None = None
+    drop_frame: bool | None = None
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: the end of its files' names, and its writer, of one video or of all."""
+    """A format: its file suffix, and its writer, which takes one video or all of them."""
 
     suffix: str
     of_one: Callable[[Timeline, ExportSettings], Iterator[str]] | None = None
@@ -54,7 +87,7 @@ def export_cast(
     out: str | Path | None = None,
     settings: ExportSettings | None = None,
 ) -> list[Path]:
-    """Write a cast, as corrected, in the format of another tool.
+    """Write a corrected cast in the format of another tool, and return the files.
 
     Parameters
     ----------
@@ -64,18 +97,18 @@ def export_cast(
         ``csv``, ``json``, ``otio``, ``edl``, ``cvat``, ``mot``, ``rttm``, ``vtt`` or
         ``truth``.
     out : path, optional
-        A file, or a folder that is there; ``<cast's folder>.<suffix>`` in the current folder if
-        not given. Where a cast has several videos, the folder for one file each; ``csv`` and
-        ``json`` hold them all in one.
+        A file or an existing folder; ``<cast folder>.<suffix>`` in the current folder if not
+        given. For a cast of several videos, the folder for one file per video; ``csv`` and
+        ``json`` hold all videos in one file.
     settings : ExportSettings, optional
-        What the format leaves open.
+        Settings of the format.
 
     Returns
     -------
     list of Path
         The files written.
     """
-    form, parts = _prepared(cast, to, settings or ExportSettings())
+    form, parts = _prepare(cast, to, settings or ExportSettings())
     name = f"{cast.folder.resolve().name}{form.suffix}"
     path = Path(name if out is None else out)
     if len(parts) > 1:
@@ -84,8 +117,8 @@ def export_cast(
         files = [path / f"{name}{form.suffix}" for name in _names([video for video, _ in parts])]
     else:
         files = [path / name if path.is_dir() else path]
-    for file in files:  # all of them before the first is written
-        check_file(file, Path(f"_{form.suffix}").suffix)  # truth goes into any .csv file
+    for file in files:  # check all before the first is written
+        check_file(file, Path(f"_{form.suffix}").suffix)  # truth may replace any .csv file
     for file, (_, lines) in zip(files, parts, strict=True):
         _write(file, lines)
     return files
@@ -94,27 +127,27 @@ def export_cast(
 def export_lines(
     cast: CurrentCast, to: str, settings: ExportSettings | None = None
 ) -> Iterator[str]:
-    """Give the text of a cast in a format, piece by piece, where it is one file."""
-    _, parts = _prepared(cast, to, settings or ExportSettings())
+    """Return the text of a cast in a format, in pieces; an InputError if it is several files."""
+    _, parts = _prepare(cast, to, settings or ExportSettings())
     if len(parts) > 1:
         raise _several(cast, to, len(parts))
     return parts[0][1]
 
 
-def _prepared(
+def _prepare(
     cast: CurrentCast, to: str, settings: ExportSettings
 ) -> tuple[Format, list[tuple[str, Iterator[str]]]]:
-    """Return a format, and the text of each of its files by video."""
+    """Return the format, and the video and text of each file."""
     if to not in list(To):
-        raise InputError(f"no format {to!r}; there are {', '.join(To)}")
+        raise InputError(f"unknown format {to!r}; choose one of {', '.join(To)}")
     if settings.by is not None and to != To.MOT:
-        raise InputError(f"by track or character is about the ids of mot, and {to} has none")
+        raise InputError(f"{to} has no ids; only mot numbers tracks or characters")
     if settings.by not in (None, *By):
-        raise InputError(f"by {' or '.join(By)}, not by {settings.by!r}")
+        raise InputError(f"unknown ids {settings.by!r}; choose {' or '.join(By)}")
     if settings.drop_frame is not None and to != To.EDL:
-        raise InputError(f"drop-frame is about the timecode of edl, and {to} has none")
+        raise InputError(f"{to} has no timecode; only edl can be drop-frame")
     if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT, To.TRUTH):
-        raise InputError(f"a rate is for formats that count frames, and {to} is in seconds")
+        raise InputError(f"{to} is in seconds; a frame rate is only for formats that count frames")
     form, every = FORMATS[To(to)], timelines(cast, settings.rate)
     if form.of_all is not None:
         return form, [("", form.of_all(every))]
@@ -123,11 +156,11 @@ def _prepared(
 
 
 def _names(videos: Sequence[str]) -> list[str]:
-    """Name a file a video: in its folder, whatever the video is called, and nobody else's."""
+    """Return one file name per video: valid whatever the video is called, and unique."""
     names: list[str] = []
     for video in videos:
         plain = (
-            re.sub(r"[/\\\0]", "_", printable(video)).encode()[:_LONGEST].decode("utf-8", "ignore")
+            re.sub(r"[/\\\0]", "_", printable(video)).encode()[:_MAX_NAME].decode("utf-8", "ignore")
         )
         name, k = plain or "video", 2
         while name.casefold() in {one.casefold() for one in names}:
@@ -138,11 +171,11 @@ def _names(videos: Sequence[str]) -> list[str]:
 
 def _several(cast: CurrentCast, to: str, count: int) -> InputError:
     return InputError(
-        f"{cast.folder} has {count} videos, and {to} is one file a video; give a folder with -o"
+        f"{cast.folder} has {count} videos, and {to} writes one file per video; give a folder"
     )
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    # Line ends are the formats' own, on every system.
+    # Each format has its own line ends, on every system.
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         file.writelines(lines)

@@ -1,1 +1,1 @@
-"""Files ↔ TrackSet."""
+"""Read and write track files; locks and atomic replacement of files."""

@@ -1,11 +1,14 @@
-"""The paper authors' files: feature folders, ``.ids`` and ``facetracks.mat``.
+"""Read the files of the paper's authors: ``.ids``, feature folders and ``facetracks.mat``.
 
-``root/ids/<video>.ids`` says who is in each track; ``root/features/<video>/<track>.npy`` (faces ×
-dims) and ``root/tracks/<video>.facetracks.mat`` (frames and boxes) are used where they are there.
+``root/ids/<video>.ids`` has the person of each track. ``root/features/<video>/<track>.npy`` (faces
+× dims) and ``root/tracks/<video>.facetracks.mat`` (frames and boxes) are optional, but one of the
+two is needed.
 """
 
 from __future__ import annotations
 
+import io
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,17 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.errors import InputError
+from castlist.errors import InputError, first_line
 from castlist.features import Features
-from castlist.io.mat import read_structs
+from castlist.io.track_source import TrackSource
 from castlist.io.untrusted import load_array, read_small
-from castlist.io.videos import Source
 from castlist.tracks import BACKGROUND_PREFIX, TrackSet
 
 _EPISODE = re.compile(r"(?P<series>.+)_s\d+e\d+$")
-_LONGEST_NAME = 200  # of a track or a person: there is a file of that name
+_MAX_NAME = 200  # characters of a track or person: files have these names
 _IDS_HEADER = "CVHCI_TRACKLABELS"
+_MAT_ARRAY = "FaceTracks"
 _MAT_FIELDS = ("trackerId", "frames", "timestamps", "x", "y", "w", "h")
+_MAT_MAX_SIZE = 2**23  # bytes; the largest of the authors' files has 1.4 MB
+_MAT_MAX_TRACKS = 100_000
 
 
 def series_of(video: str) -> str | None:
@@ -33,22 +38,22 @@ def series_of(video: str) -> str | None:
 
 
 def is_authors_folder(path: Path) -> bool:
-    """Tell whether a folder has the authors' layout."""
+    """Return whether a folder has the authors' layout."""
     return (path / "ids").is_dir()
 
 
-def open_authors(root: str | Path, *, boxes: bool = True) -> list[Source]:
+def open_authors(root: str | Path, *, boxes: bool = True) -> list[TrackSource]:
     """Open all videos of a folder in the authors' layout.
 
-    Only tracks with a label are read. A background character's name gets its series
-    (``unknown_e05_3@bbt``), because the authors number them anew in each series.
+    Only labelled tracks are read. The series is appended to the name of a background character
+    (``unknown_e05_3@bbt``), because the authors' numbers start again in each series.
 
     Parameters
     ----------
     root : path
-        The folder that has ``ids``.
+        The folder that contains ``ids``.
     boxes : bool
-        Take frames and boxes from ``facetracks.mat`` where it is there.
+        Read frames and boxes from ``facetracks.mat`` if it exists.
     """
     root = Path(root)
     files = sorted((root / "ids").glob("*.ids"))
@@ -58,7 +63,7 @@ def open_authors(root: str | Path, *, boxes: bool = True) -> list[Source]:
 
 
 def read_ids(path: str | Path) -> dict[str, str]:
-    """Read an ``.ids`` file: a header line, then ``track name`` a line."""
+    """Read an ``.ids`` file (a header, then one ``track name`` per line): track → name."""
     path = Path(path)
     try:
         lines = read_small(path).decode("utf-8").splitlines()
@@ -73,8 +78,8 @@ def read_ids(path: str | Path) -> dict[str, str]:
             continue
         if len(words) != 2:
             raise InputError(f"{path}:{number}: expected 'track name', found {line!r}")
-        if max(map(len, words)) > _LONGEST_NAME or set(words[0]) & set("/\\\0"):
-            raise InputError(f"{path}:{number}: {words[0][:40]!r} is no name of a track's file")
+        if max(map(len, words)) > _MAX_NAME or set(words[0]) & set("/\\\0"):
+            raise InputError(f"{path}:{number}: {words[0][:40]!r} is not a valid name of a track")
         if words[0] in names:
             raise InputError(f"{path}:{number}: track {words[0]!r} is labelled twice")
         names[words[0]] = words[1]
@@ -84,11 +89,13 @@ def read_ids(path: str | Path) -> dict[str, str]:
 def read_facetracks(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     """Read ``facetracks.mat``: track id → frame, time and box of each face."""
     path = Path(path)
+    records = _load_records(path)
     tracks: dict[str, dict[str, NDArray[Any]]] = {}
-    for columns in read_structs(path, "FaceTracks", _MAT_FIELDS):
+    for record in records:
+        columns = {field: _numbers(path, field, record[field]) for field in _MAT_FIELDS}
         track = _track_number(path, columns.pop("trackerId"))
         if track in tracks:
-            raise InputError(f"{path}: track {track!r} is there twice")
+            raise InputError(f"{path}: track {track!r} occurs twice")
         if len({len(values) for values in columns.values()}) > 1 or not len(columns["frames"]):
             raise InputError(f"{path}: track {track!r} has no face, or columns of unequal length")
         if not all(np.isfinite(values).all() for values in columns.values()):
@@ -102,13 +109,39 @@ def read_facetracks(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     return tracks
 
 
+def _load_records(path: Path) -> NDArray[Any]:
+    """Load the array of structs, one per track."""
+    from scipy.io import loadmat, whosmat  # slow to import, and only this layout needs it
+
+    try:
+        data = io.BytesIO(read_small(path, _MAT_MAX_SIZE))
+        # Look before loading: SciPy crashes on some damaged files whose array is of another class.
+        found = {name: (shape, kind) for name, shape, kind in whosmat(data)}
+        shape, kind = found.get(_MAT_ARRAY, ((), ""))
+        if kind != "struct" or not 0 <= math.prod(shape) <= _MAT_MAX_TRACKS:
+            raise InputError(f"no {_MAT_ARRAY!r} of at most {_MAT_MAX_TRACKS:,} structs")
+        data.seek(0)
+        records: NDArray[Any] = loadmat(data, variable_names=[_MAT_ARRAY])[_MAT_ARRAY].ravel()
+    except Exception as error:  # SciPy's own errors are of many kinds
+        raise InputError(f"{path}: not a whole facetracks.mat ({first_line(error)})") from error
+    if missing := [field for field in _MAT_FIELDS if field not in (records.dtype.names or ())]:
+        raise InputError(f"{path}: {_MAT_ARRAY} has no field {missing[0]!r}")
+    return records
+
+
+def _numbers(path: Path, field: str, values: Any) -> NDArray[Any]:
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        raise InputError(f"{path}: field {field!r} does not hold real numbers")
+    return values.ravel()
+
+
 def _track_number(path: Path, values: NDArray[Any]) -> str:
     if values.size != 1 or not np.isfinite(values).all():
-        raise InputError(f"{path}: a track whose trackerId is no number")
+        raise InputError(f"{path}: a track has a trackerId that is not a number")
     return str(int(values[0]))
 
 
-def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
+def _open_video(root: Path, ids_file: Path, boxes: bool) -> TrackSource:
     video = ids_file.stem
     names = read_ids(ids_file)
     folder = root / "features" / video
@@ -123,7 +156,7 @@ def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
     elif shapes is not None:
         counts = {track: shape[0] for track, shape in shapes.items()}
     else:
-        raise InputError(f"{root}: neither features/{video} nor {video}.facetracks.mat is there")
+        raise InputError(f"{root}: neither features/{video} nor {video}.facetracks.mat exists")
     for track, shape in (shapes or {}).items():
         if shape[0] != counts[track]:
             raise InputError(
@@ -147,7 +180,7 @@ def _open_video(root: Path, ids_file: Path, boxes: bool) -> Source:
             **columns,
         )
 
-    return Source(
+    return TrackSource(
         path=folder if shapes else mats[0],
         n_faces=sum(counts.values()),
         dim=next(iter(shapes.values()))[1] if shapes else 0,
@@ -169,7 +202,7 @@ def _scoped(names: dict[str, str], video: str) -> NDArray[np.object_]:
 
 
 def _feature_shapes(folder: Path, names: dict[str, str]) -> dict[str, tuple[int, int]]:
-    """Look at every labelled track's file without reading its values."""
+    """Return the shape of every labelled track's features, without reading their values."""
     shapes: dict[str, tuple[int, int]] = {}
     for track in names:
         path = folder / f"{track}.npy"

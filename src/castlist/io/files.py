@@ -1,41 +1,45 @@
-"""Writing files so that a half-written one is never taken for whole."""
+"""Atomic replacement of files: a half-written file is never taken for a whole one."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from filelock import Timeout
+
 from castlist.errors import CastlistError
-from castlist.io.lock import hold
+from castlist.io.lock import HeldLock, hold
 
 
 def printable(name: str) -> str:
-    """Return a file's name as text that can be written anywhere; odd bytes become ``?``."""
+    """Return a file name as text that can be written anywhere; undecodable bytes become ``?``."""
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
 @contextmanager
 def replacing(path: Path, *, wait: bool = True) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` to write to; it takes its place if all went well.
+    """Give a temporary path beside ``path`` to write to, and rename it to ``path`` at the end.
 
-    What a process that was killed left there is written over by the next one.
+    If the block raises an exception, the temporary file is removed and ``path`` stays as it was.
+    The next call overwrites what a killed process left.
 
     Parameters
     ----------
     path : Path
         The file.
     wait : bool
-        Bring the content to the disk before the file gets its name, so that a power cut leaves no
-        empty one. Not for files of which there are thousands and on which nothing depends.
+        Flush the content to the disk before the file is renamed, so that a power cut leaves no
+        empty file. Pass False for thousands of files on which nothing depends.
     """
     if not path.name or path.is_dir():
-        raise CastlistError(f"cannot write {path}: it is a folder, and a file is wanted")
+        raise CastlistError(f"cannot write {path}: it is a folder; give the path of a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial, held = _own(path)
+        partial, held = _open_partial(path)
     except OSError as error:
         raise CastlistError(f"cannot write {path}: {error.strerror or error}") from error
     try:
@@ -48,28 +52,31 @@ def replacing(path: Path, *, wait: bool = True) -> Iterator[Path]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            # NumPy says how much of an array it wrote, and not why no more.
+            # NumPy reports how much of an array it wrote, but not why it stopped.
             why = error.strerror or f"perhaps the disk is full ({error})"
             raise CastlistError(f"cannot write {path}: {why}") from error
         raise
     finally:
         if held is not None:
-            os.close(held)
+            held.release()
 
 
-def _own(path: Path) -> tuple[Path, int | None]:
-    """Find a name beside a file that nobody who lives writes to, and hold it if that can be."""
-    for number in count():
-        partial = path.with_name(f".{path.name}{f'.{number}' if number else ''}.part")
-        held = hold(partial)
-        if held is None:
-            break
-        if held is not False:
-            os.truncate(held, 0)
+def _open_partial(path: Path) -> tuple[Path, HeldLock | None]:
+    """Return an empty temporary file that no other process writes to, and the lock on it."""
+    if sys.platform != "win32":  # Windows does not rename a file that is open
+        for number in count():
+            partial = path.with_name(f".{path.name}{f'.{number}' if number else ''}.part")
+            try:
+                held = hold(partial)
+            except Timeout:
+                continue
+            if held is None:
+                break
+            os.truncate(partial, 0)
             return partial, held
-    numbers = count()
-    while True:  # it cannot be held: a new file then, and never one that is there
-        partial = path.with_name(f".{path.name}.{os.getpid()}.{next(numbers)}.part")
+    for number in count():  # no locks here: always a new file
+        partial = path.with_name(f".{path.name}.{os.getpid()}.{number}.part")
         with suppress(FileExistsError):
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             return partial, None
+    raise AssertionError

@@ -1,13 +1,11 @@
-"""One process a folder at a time, and a way to hold a file.
+"""File locks: one process per folder at a time, and one writer per temporary file.
 
-Two scans of one folder would take up each other's parts, and a machine that was given up for lost
-may still be writing. Whoever holds the lock writes. The system lets go of it when its process
-ends, however it ends: a lock file with nobody behind it is stale, and is simply taken over.
+The operating system releases a lock when its process ends, however it ends. A lock file that a
+killed process left is stale, and the next process takes it over.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
@@ -16,135 +14,154 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from castlist.errors import InputError
 
-if sys.platform != "win32":
-    import fcntl
-
 LOCK = ".lock"
-_PAUSE = 0.2  # seconds between two tries
-_TRIES = 100  # to open a file in a folder that others make and remove
-_TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
-_LONGEST = 120  # characters of a command that are told
+_POLL_SECONDS = 0.2
+_MAX_TRIES = 100  # to open a file in a folder that other processes make and remove
+_MAX_COMMAND = 120  # characters of a command line in a message
+_OFFSET = 1  # Windows locks the first byte: no other process can read it
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A lock that this process holds on a file."""
+
+    lock: FileLock
+    path: Path
+    status: os.stat_result
+
+    def is_at_path(self) -> bool:
+        """Return whether the locked file still has its name."""
+        return _is_same(self.status, self.path)
+
+    def release(self) -> None:
+        """Release the lock. The file stays."""
+        self.lock.release()
 
 
 @contextmanager
 def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
-    """Hold a folder while its files are changed.
+    """Lock a folder while its files are changed.
 
-    Where nothing can be written, or files cannot be locked, there is no lock.
+    There is no lock where the folder cannot be written to, or on a disk without locks.
 
     Parameters
     ----------
     folder : Path
-        The folder; made if there is none, and removed again if nothing came into it.
+        The folder. It is created if missing, and removed again if it is empty at the end.
     patience : float
         Seconds to wait for another process to end.
 
     Raises
     ------
     InputError
-        Another process holds it: which, where and since when.
+        Another process holds the lock. The message has its command, id, machine and start time.
     """
-    path, until = folder / LOCK, time.monotonic() + patience
-    while (held := hold(path)) is False:
-        if time.monotonic() >= until:
-            raise InputError(f"{folder}: {_holder(path)} is at work on it; wait for its end")
-        time.sleep(_PAUSE)
+    path = folder / LOCK
     try:
-        if held is not None:
-            with suppress(OSError):  # a full disk: held all the same, by nobody knows whom
-                os.truncate(held, 0)
-                os.write(held, json.dumps(_ourselves(), ensure_ascii=True).encode())
+        held = hold(path, patience)
+    except Timeout:
+        raise InputError(
+            f"{folder}: {_read_holder(path)} is using this folder; wait until it ends"
+        ) from None
+    if held is None:
+        yield
+        return
+    try:
+        with suppress(OSError):  # if the disk is full, the lock holds without a description
+            _write_holder(path)
         yield
     finally:
-        if held is not None:
-            with suppress(OSError):
-                if _is_at(path, held):  # else it is another's, whose folder took this one's place
-                    path.unlink()
-            os.close(held)
-            with suppress(OSError):  # not empty, as a rule
-                folder.rmdir()
+        with suppress(OSError):
+            # The folder may have been removed and made anew: then the lock is another process's.
+            if held.is_at_path():
+                path.unlink()
+        held.release()
+        with suppress(OSError):  # usually not empty
+            folder.rmdir()
 
 
-def hold(path: Path) -> int | bool | None:
-    """Lock a file: its descriptor, False if another holds it, None if it cannot be locked.
+def hold(path: Path, patience: float = 0.0) -> HeldLock | None:
+    """Lock a file and return the lock; None if the file cannot be locked.
 
-    What holds a lock is written to. A folder may come from anybody, and have a link to a file of
-    the user's in that place: whatever is not a plain file of one name is removed.
+    The file is created if missing. A folder from a stranger may have a link to a file of the user
+    in this place: a link, a pipe or anything else that is not a plain file with one name is
+    removed.
+
+    Raises
+    ------
+    filelock.Timeout
+        Another process holds the lock, and still did after ``patience`` seconds.
     """
-    if sys.platform == "win32":
-        return None
-    misses = 0
-    while True:
+    status: list[os.stat_result] = []
+
+    def check(descriptor: int) -> None:
+        status[:] = [os.fstat(descriptor)]
+        if not _is_same(status[0], path):  # removed or renamed before it was locked: open it anew
+            raise FileNotFoundError(path)
+
+    for _ in range(_MAX_TRIES):
+        lock = FileLock(
+            path, timeout=patience, poll_interval=_POLL_SECONDS, thread_local=False,
+            fallback_to_soft=False, on_acquired=check,
+        )  # fmt: skip
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # wait for no pipe
-            file = os.open(path, flags, 0o666)
-        except (FileNotFoundError, FileExistsError):  # as a rule, another removed the folder
-            misses += 1
-            if misses == _TRIES:
-                return None
+            _remove_unless_plain(path)
+            lock.acquire()
+        except Timeout:
+            raise
+        except (FileNotFoundError, FileExistsError):  # another process removed the folder
             continue
-        except OSError:
-            if os.path.islink(path) and _removed(path):
-                continue
+        except PermissionError:
             return None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            same = _is_at(path, file)
-        except FileNotFoundError:
-            same = False
-        except OSError as error:
-            os.close(file)
-            if error.errno in _TAKEN:
-                return False
+        except OSError:  # the disk has no locks
             with suppress(OSError):
                 path.unlink()
             return None
-        if same and _is_plain(file):
-            return file
-        os.close(file)  # if not the same, its last holder removed it just now: another is the lock
-        if same and not _removed(path):
-            return None
+        return HeldLock(lock, path, status[0])
+    return None
 
 
-def _is_at(path: Path, file: int) -> bool:
-    """Say whether an open file is still the one of this name."""
-    return os.path.samestat(os.fstat(file), path.lstat())
+def _is_same(status: os.stat_result, path: Path) -> bool:
+    return os.path.samestat(status, path.lstat())
 
 
-def _is_plain(file: int) -> bool:
-    """Say whether an open file is no pipe or the like, and has no other name."""
-    about = os.fstat(file)
-    return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+def _remove_unless_plain(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            path.unlink()
 
 
-def _removed(path: Path) -> bool:
-    """Remove what is in the place of a lock, if that can be: not a folder."""
-    with suppress(OSError):
-        path.unlink()
-    return not os.path.lexists(path)
-
-
-def _ourselves() -> dict[str, str | int]:
-    """Say who holds a lock."""
-    first = Path(sys.argv[0] if sys.argv else "")
-    name = first.parent.name if first.name == "__main__.py" else first.name
-    return {
-        "command": " ".join([name or "python", *sys.argv[1:]])[:_LONGEST],
+def _write_holder(path: Path) -> None:
+    """Describe this process in its lock file."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    about = {
+        "command": " ".join([name or "python", *sys.argv[1:]])[:_MAX_COMMAND],
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "since": time.strftime("%Y-%m-%d %H:%M:%S"),
     }
+    with path.open("r+b", buffering=0) as file:
+        file.seek(_OFFSET)
+        file.write(json.dumps(about).encode())
+        file.truncate()
 
 
-def _holder(path: Path) -> str:
-    """Say who holds a lock, as they wrote it."""
+def _read_holder(path: Path) -> str:
+    """Return the description of the process that holds a lock, for a message."""
     try:
-        who = json.loads(path.read_text("utf-8"))
+        with path.open("rb", buffering=0) as file:
+            file.seek(_OFFSET)
+            who = json.loads(file.read())
         return f"`{who['command']}` (process {who['pid']} on {who['host']}, since {who['since']})"
-    except (OSError, ValueError, KeyError, TypeError):  # not written yet, or gone just now
+    except (OSError, ValueError, KeyError, TypeError):  # not written yet, or just removed
         return "another process"

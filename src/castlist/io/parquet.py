@@ -1,4 +1,4 @@
-"""The native file: one Parquet a video, one row a face."""
+"""The native track file: one Parquet file per video, one row per face."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from castlist._version import __version__
 from castlist.errors import InputError, first_line
 from castlist.features import Features
-from castlist.io.bounds import is_wide, require_features, require_size, require_text
 from castlist.io.files import printable, replacing
-from castlist.io.untrusted import parse_json
-from castlist.io.videos import Source
+from castlist.io.track_source import TrackSource
+from castlist.io.untrusted import file_size, parse_json
 from castlist.tracks import TrackSet
 
 SUFFIX = ".parquet"
 FORMAT = 1
-_FACES_A_ROW_GROUP = 8192
+_ROW_GROUP_FACES = 8192
 _METADATA = b"castlist"
 _COLUMNS = (
     "track", "shot", "end", "identity", "frame", "setup", "time", "x", "y", "w", "h", "score",
     "described",
 )  # fmt: skip
+#: Limits of what a file may expand to: these, or a multiple of its size. A face takes at least a
+#: bit, and what castlist writes shrinks to a twentieth at most (docs/development/threat-model.md).
+_MAX_FACES, _FACES_PER_BYTE = 1_000_000, 8
+_MAX_BYTES, _BYTES_PER_BYTE = 2**28, 1000
+_NUMBER_BYTES = 8  # of the widest number
 
 
 def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> list[Path]:
@@ -37,10 +42,10 @@ def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> l
     Parameters
     ----------
     path : path
-        ``name.parquet`` for the tracks of one video; else a folder, which gets one
-        ``<video>.parquet`` each.
+        ``name.parquet`` for the tracks of one video; otherwise a folder, which gets one
+        ``<video>.parquet`` per video.
     tracks : TrackSet
-        What to write.
+        The tracks.
     half : bool
         Store features as float16: half the size, about three significant digits.
 
@@ -56,7 +61,7 @@ def write_tracks(path: str | Path, tracks: TrackSet, *, half: bool = False) -> l
         files = [path]
     else:
         raise InputError(
-            f"{path} is one file, and there are {len(tracks.videos)} videos; give a folder"
+            f"{path} is one file, but there are {len(tracks.videos)} videos; give a folder"
         )
     for number, file in enumerate(files):
         one = tracks if len(files) == 1 else tracks[np.flatnonzero(tracks.video == number)]
@@ -97,19 +102,19 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
         schema = schema.append(pa.field("feature", pa.list_(value_type, features.dim)))
     with (
         replacing(path) as partial,
-        partial.open("wb") as file,  # opened here: Arrow knows no names that are not UTF-8
+        partial.open("wb") as file,  # opened here: Arrow takes only names in UTF-8
         pq.ParquetWriter(
             file,
             schema,
             use_dictionary=["track", "identity"],
-            # Features do not compress, and uncompressed ones decode at the speed of memory.
+            # Features do not compress, and uncompressed they decode at the speed of memory.
             compression={name: "none" if name == "feature" else "zstd" for name in schema.names},
             write_page_checksum=True,
             write_statistics=False,
         ) as writer,
     ):
-        for start in range(0, max(len(track), 1), _FACES_A_ROW_GROUP):
-            rows = light.slice(start, _FACES_A_ROW_GROUP)
+        for start in range(0, max(len(track), 1), _ROW_GROUP_FACES):
+            rows = light.slice(start, _ROW_GROUP_FACES)
             if features is not None:
                 faces = np.arange(start, start + len(rows))
                 with np.errstate(over="ignore"):
@@ -130,8 +135,8 @@ def _write_video(path: Path, tracks: TrackSet, half: bool) -> None:
             writer.write_table(rows)
 
 
-def open_parquet(path: Path) -> Source:
-    """Open the Parquet file of one video: light columns are read, features are not."""
+def open_parquet(path: Path) -> TrackSource:
+    """Open the Parquet file of one video: all columns are read but the features."""
     with _file(path) as file:
         return _open(path, file)
 
@@ -140,8 +145,8 @@ def _file(path: Path) -> pq.ParquetFile:
     try:
         source = path.open("rb")
         about = pq.read_metadata(source)
-        # A page of a damaged file is found by its checksum, not by odd numbers later.
-        # A text that is said a million times is kept once, until it is known how long all are.
+        # Checksums find damaged pages. Text is read as a dictionary: a value that occurs a
+        # million times is stored once until _check_text has computed the total length.
         return pq.ParquetFile(
             source, metadata=about, page_checksum_verification=True,
             read_dictionary=range(about.num_columns),
@@ -150,16 +155,16 @@ def _file(path: Path) -> pq.ParquetFile:
         raise InputError(f"{path}: not a whole Parquet file ({first_line(error)})") from error
 
 
-def _open(path: Path, file: pq.ParquetFile) -> Source:
+def _open(path: Path, file: pq.ParquetFile) -> TrackSource:
     schema = file.schema_arrow
     if missing := [name for name in _COLUMNS[:1] if name not in schema.names]:
         raise InputError(f"{path}: no column {missing[0]!r}; castlist writes {', '.join(_COLUMNS)}")
     for name in (*_COLUMNS, "feature"):
         if schema.names.count(name) > 1:
-            raise InputError(f"{path}: more than one column {name!r}; leave one")
+            raise InputError(f"{path}: more than one column {name!r}")
     for name in _COLUMNS:
-        if name in schema.names and is_wide(kind := schema.field(name).type):
-            raise InputError(f"{path}: column {name!r} is {kind}; it must be of numbers or text")
+        if name in schema.names and _is_wide(kind := schema.field(name).type):
+            raise InputError(f"{path}: column {name!r} is {kind}; it must hold numbers or text")
     dim = 0
     dtype: np.dtype[np.floating] = np.dtype(np.float32)
     if "feature" in schema.names:
@@ -171,13 +176,15 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
         dim = kind.list_size
         if kind.value_type == pa.float16():
             dtype = np.dtype(np.float16)
-    most = require_size(path, file.metadata, _COLUMNS, dim)
+    max_bytes = max(_MAX_BYTES, _BYTES_PER_BYTE * file_size(path))
+    _check_size(path, file.metadata, dim, max_bytes)
     about = _about(path, schema)
     table = _read(path, file, [name for name in _COLUMNS if name in schema.names])
-    require_text(path, table, most)
+    _check_text(path, table, max_bytes)
     described = _described(path, table) if dim else None
-    require_features(path, len(table) if described is None else int(described.sum()), dim, most)
-    return Source(
+    n_described = len(table) if described is None else int(described.sum())
+    _check_features(path, n_described, dim, max_bytes)
+    return TrackSource(
         path=path,
         n_faces=len(table),
         dim=dim,
@@ -186,6 +193,53 @@ def _open(path: Path, file: pq.ParquetFile) -> Source:
         build=lambda features: _to_tracks(path, table, about, features),
         described=described,
     )
+
+
+def _is_wide(kind: pa.DataType) -> bool:
+    """Return whether one value of a column may have any number of bytes, text apart."""
+    while isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return bool(pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _check_size(path: Path, about: pq.FileMetaData, dim: int, max_bytes: int) -> None:
+    """Refuse a file that expands to far more than its size, as far as its footer is true."""
+    size = file_size(path)
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    n_faces = sum(group.num_rows for group in groups)
+    if n_faces > max(_MAX_FACES, _FACES_PER_BYTE * size):
+        raise InputError(f"{path}: {n_faces:,} faces in a file of {size:,} bytes")
+    for group in groups:
+        _check_features(path, group.num_rows, dim, max_bytes)
+    n_bytes = sum(group.total_byte_size for group in groups)
+    if n_bytes > max_bytes:
+        raise InputError(f"{path}: expands to {n_bytes:,} bytes from a file of {size:,}")
+
+
+def _check_features(path: Path, n_faces: int, dim: int, max_bytes: int) -> None:
+    """Refuse features that are small only while equal numbers are stored once."""
+    if n_faces * dim * _NUMBER_BYTES > max_bytes:
+        raise InputError(
+            f"{path}: {n_faces:,} features of {dim:,} numbers are too many for a file of its size"
+        )
+
+
+def _check_text(path: Path, table: pa.Table, max_bytes: int) -> None:
+    """Refuse text that is small only while equal values are stored once."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for chunk in column.chunks:
+            if pa.types.is_dictionary(chunk.type) and _is_text(chunk.type.value_type):
+                lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
+                max_bytes -= pc.sum(lengths).as_py() or 0
+        if max_bytes < 0:
+            raise InputError(f"{path}: column {name!r} has too much text for a file of its size")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    )  # fmt: skip
 
 
 def _described(path: Path, table: pa.Table) -> NDArray[np.bool_] | None:
@@ -198,7 +252,7 @@ def _described(path: Path, table: pa.Table) -> NDArray[np.bool_] | None:
 
 
 def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
-    """Return what castlist noted in the file; a table of other make has nothing noted."""
+    """Return castlist's metadata of the file; empty if another program wrote it."""
     text = (schema.metadata or {}).get(_METADATA)
     if text is None:
         return {}
@@ -216,14 +270,14 @@ def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
 def _read(
     path: Path, file: pq.ParquetFile, columns: list[str], group: int | None = None
 ) -> pa.Table:
-    # Without Arrow's threads: a process that ends soon after may be aborted by one that is still at
-    # work (apache/arrow#34314), and of one heavy column they are no quicker.
+    # Without Arrow's threads: one that is still running can abort a process that ends soon after
+    # (apache/arrow#34314), and for one large column they are no faster.
     try:
         if group is None:
             table = file.read(columns=columns, use_threads=False)
         else:
             table = file.read_row_group(group, columns=columns, use_threads=False)
-        table.validate(full=True)  # text that is none, and words that no dictionary has
+        table.validate(full=True)  # invalid text, and indices outside a dictionary
         return table
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: damaged ({first_line(error)})") from error
@@ -244,7 +298,7 @@ def _feature_blocks(
                 faces = faces[described[faces]]
             values = chunk.flatten()
             block = values.to_numpy(zero_copy_only=False).reshape(-1, dim)
-            with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is found below
+            with np.errstate(over="ignore", invalid="ignore"):  # found below
                 block = block.astype(dtype, copy=False)
             if values.null_count or len(block) != len(chunk):
                 track = table["track"][int(faces[0])].as_py()

@@ -1,7 +1,7 @@
-"""Files of pictures of faces: which there are, and what is known of the best of each track.
+"""Picture files of faces, and ``covers.json``, which describes the best picture of each track.
 
-Of a track there are ``<track>_<k>.jpg``, the best first, and ``<track>_frame.jpg``, the whole frame
-of the best. ``covers.json`` says how good that is, when it was, and where in the frame the face is.
+A track has ``<track>_<k>.jpg``, best first, and ``<track>_frame.jpg``, the whole frame of the best
+one. ``covers.json`` has its quality, its time, and the box of the face in the frame.
 """
 
 from __future__ import annotations
@@ -12,55 +12,58 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
+from pydantic import FiniteFloat, TypeAdapter
 
 from castlist.io.files import replacing
 from castlist.io.untrusted import read_json
 
 COVERS = "covers.json"
-PICTURES = 3  # of a track, at most
+PICTURES = 3  # per track, at most
 _NAME = re.compile(r"(?P<track>[^.].*)_\d\.jpg", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Cover:
-    """What is known of the best picture of a track.
+    """The best picture of a track.
 
     Attributes
     ----------
     quality : float
-        How well it would do as a cover, 0 to 1.
+        Quality as a cover, 0 to 1.
     time : float
-        When it was, in seconds.
+        Time in seconds.
     box : tuple of float
-        x, y, width and height of the face, as shares of the frame.
+        x, y, width and height of the face, as fractions of the frame.
     times : tuple of float
-        When each of the track's pictures was, the best first; empty if that is not known.
+        Time of each of the track's pictures, best first; empty if unknown.
     """
 
-    quality: float
-    time: float
-    box: tuple[float, float, float, float]
-    times: tuple[float, ...] = ()
+    quality: FiniteFloat
+    time: FiniteFloat
+    box: tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat]
+    times: tuple[FiniteFloat, ...] = ()
+
+
+_COVER = TypeAdapter(Cover)
 
 
 def pictures_of(faces: Path, track: str) -> list[Path]:
-    """Find the pictures of a track's faces, best first."""
-    # Not by listing the folder, which may hold tens of thousands.
+    """Return the pictures of a track's faces, best first."""
+    # Do not list the folder: it may hold tens of thousands of files.
     paths = [faces / f"{track}_{k}.jpg" for k in range(PICTURES)]
     return [path for path in paths if path.is_file()]
 
 
 def frame_of(faces: Path, track: str) -> Path:
-    """Return where the frame of a track's best picture is."""
+    """Return the path of the frame of a track's best picture."""
     return faces / f"{track}_frame.jpg"
 
 
 def picture_counts(faces: Path) -> dict[str, int]:
-    """Count the pictures of every track that has some."""
+    """Return the number of pictures per track; tracks without pictures are left out."""
     if not faces.is_dir():
         return {}
     names = (_NAME.fullmatch(path.name) for path in os.scandir(faces))
@@ -68,7 +71,7 @@ def picture_counts(faces: Path) -> dict[str, int]:
 
 
 def write_covers(faces: Path, covers: Mapping[str, Cover]) -> None:
-    """Write what is known of the best picture of each track."""
+    """Write the covers by track."""
     value = {
         track: {
             "quality": round(one.quality, 4), "time": round(one.time, 3),
@@ -82,9 +85,9 @@ def write_covers(faces: Path, covers: Mapping[str, Cover]) -> None:
 
 
 def read_covers(faces: Path) -> dict[str, Cover]:
-    """Read what :func:`write_covers` wrote; nothing of what is damaged or of an earlier castlist.
+    """Read the covers by track; damaged ones are left out.
 
-    Which picture comes first depends on it, and nothing else.
+    They only decide which picture comes first.
     """
     try:
         value = read_json(faces / COVERS)
@@ -92,11 +95,8 @@ def read_covers(faces: Path) -> dict[str, Cover]:
         return {}
     found = {}
     for track, one in value.items() if isinstance(value, dict) else ():
-        with suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError):
-            times = [float(time) for time in one.get("times", [])][:PICTURES]
-            numbers = np.array([one["quality"], one["time"], *one["box"], *times], np.float64)
-            if np.isfinite(numbers).all():
-                x, y, w, h = numbers[2:6].clip(0, 1).tolist()
-                cover = Cover(float(numbers[0]), float(numbers[1]), (x, y, w, h), tuple(times))
-                found[track] = cover
+        with suppress(ValueError):
+            cover = _COVER.validate_python(one)
+            x, y, w, h = (min(max(side, 0.0), 1.0) for side in cover.box)
+            found[track] = replace(cover, box=(x, y, w, h), times=cover.times[:PICTURES])
     return found

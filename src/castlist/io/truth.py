@@ -1,4 +1,4 @@
-"""Truth of a clip, labelled by eye: ``time,x,y,w,h,who``, one row per face."""
+"""Read the truth of a clip, labelled by eye: ``time,x,y,w,h,who``, one row per face."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
 from castlist.errors import InputError, first_line
 from castlist.io.untrusted import read_json, read_small
 
 COLUMNS = ("time", "x", "y", "w", "h", "who")
 
-#: ``who`` of a row that shows no face, and of one that shows a face nobody could name.
+#: ``who`` of a row that shows no face, and of one that shows an unknown person.
 NOTFACE, UNSURE = "notface", "unsure"
 
-_LONGEST_NAME = 1000  # letters: an array of names is as wide as its longest
+_MAX_NAME = 1000  # characters: an array of names is as wide as its longest
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,16 @@ class Truth:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which rows show a person: neither ``notface`` nor ``unsure``."""
+        """Mask of the rows that show a person: neither ``notface`` nor ``unsure``."""
         return ~np.isin(self.who, (NOTFACE, UNSURE))
+
+
+class _Interval(BaseModel):
+    start: FiniteFloat = Field(alias="from")
+    end: FiniteFloat = Field(alias="to")
+
+
+_INTERVALS = TypeAdapter(list[_Interval])
 
 
 def read_truth(path: str | Path) -> Truth:
@@ -61,7 +70,7 @@ def read_truth(path: str | Path) -> Truth:
         rows = csv.reader(io.StringIO(read_small(path).decode("utf-8-sig"), newline=""))
         header = next(rows, [])
         if tuple(header) != COLUMNS:
-            raise InputError(f"{path}: its first line is not {','.join(COLUMNS)}")
+            raise InputError(f"{path}: the first line must be {','.join(COLUMNS)}")
         for row in rows:
             if row:
                 name = _check(path, rows.line_num, row)
@@ -74,39 +83,39 @@ def read_truth(path: str | Path) -> Truth:
 
 
 def read_missed(path: str | Path) -> NDArray[np.float64]:
-    """Read the stretches in which a visible face has no row in the truth.
+    """Read the intervals in which a visible face has no row in the truth.
 
     Parameters
     ----------
     path : path
-        A JSON list of objects with ``from`` and ``to`` in seconds; other keys are not used.
+        A JSON list of objects with ``from`` and ``to`` in seconds; other keys are ignored.
 
     Returns
     -------
     ndarray of float, shape (n, 2)
-        Beginning and end of each stretch.
+        Start and end of each interval.
     """
     path = Path(path)
     try:
-        spans = [(float(one["from"]), float(one["to"])) for one in read_json(path)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = _INTERVALS.validate_python(read_json(path))
+    except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: not a list of stretches with from and to ({first_line(error)})"
+            f"{path}: not a list of intervals with from and to ({first_line(error)})"
         ) from error
-    if not all(math.isfinite(start) and start <= end < math.inf for start, end in spans):
-        raise InputError(f"{path}: a stretch that does not end after it begins")
-    return np.array(spans, np.float64).reshape(-1, 2)
+    if any(one.start > one.end for one in found):
+        raise InputError(f"{path}: an interval ends before it starts")
+    return np.array([(one.start, one.end) for one in found], np.float64).reshape(-1, 2)
 
 
 def _check(path: Path, line: int, row: list[str]) -> str:
-    """Return who a row names; refuse a row that is not whole."""
+    """Return the name in a row; refuse an incomplete row."""
     try:
         time, x, y, width, height = (float(value) for value in row[:5])
-        whole = len(row) == len(COLUMNS) and width > 0 and height > 0
-        whole = whole and all(map(math.isfinite, (time, x, y, width, height)))
+        valid = len(row) == len(COLUMNS) and width > 0 and height > 0
+        valid = valid and all(map(math.isfinite, (time, x, y, width, height)))
     except ValueError:
-        whole = False
-    if not whole or not 0 < len(row[5]) <= _LONGEST_NAME:
+        valid = False
+    if not valid or not 0 < len(row[5]) <= _MAX_NAME:
         raise InputError(
             f"{path}, line {line}: expected {','.join(COLUMNS)}, found {','.join(row)[:60]!r}"
         )

@@ -1,8 +1,7 @@
-"""Files that anybody may have written: small ones, JSON and NumPy arrays, refused in one way."""
+"""Read small files, JSON and NumPy arrays from strangers, with size limits and no pickles."""
 
 from __future__ import annotations
 
-import json
 import stat
 import zipfile
 from pathlib import Path
@@ -10,81 +9,77 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json
 
 from castlist.errors import InputError, first_line
 
-_SMALL = 2**28  # bytes: far more than castlist writes about a cast
+_MAX_SIZE = 2**28  # bytes: far more than castlist writes about a cast
 
 
 def file_size(path: str | Path) -> int:
-    """Return how large a file is. A pipe, which keeps one waiting, or a device is refused."""
-    about = Path(path).stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise InputError("no file, but a folder, a pipe or a device")
-    return about.st_size
+    """Return the size of a file in bytes. Folders, pipes and devices are an InputError."""
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("not a file, but a folder, a pipe or a device")
+    return status.st_size
 
 
-def read_small(path: Path, most: int = _SMALL) -> bytes:
-    """Read a file of ``most`` bytes at most; another is an InputError, and a missing an OSError."""
+def read_small(path: Path, max_size: int = _MAX_SIZE) -> bytes:
+    """Read a file of at most ``max_size`` bytes.
+
+    A larger file is an InputError, a missing one an OSError.
+    """
     try:
         size = file_size(path)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if size > most:
-        raise InputError(f"{path}: {size:,} bytes; castlist reads {most:,} of such a file at most")
+    if size > max_size:
+        raise InputError(f"{path}: {size:,} bytes; the limit for such a file is {max_size:,}")
     with path.open("rb") as file:
-        return file.read(size)  # and no more: some files of the system say 0 and have no end
+        return file.read(size)  # no more: files in /proc have size 0 and may be endless
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file. Whatever is wrong with it is a ValueError or an OSError."""
-    return parse_json(read_small(path).decode("utf-8"))
+    """Read a JSON file. Invalid JSON is a ValueError, an unreadable file an OSError."""
+    return parse_json(read_small(path))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Whatever is wrong with it, nesting without end too, is a ValueError."""
-    try:
-        said = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(said)
-        if "\\ud" in said or "\\uD" in said:
-            # Half a letter can be said so, and be shown and written nowhere.
-            json.dumps(value, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
-    return value
+    """Parse JSON. Lone surrogates and deep nesting are a ValueError, like any other mistake."""
+    return from_json(text)
 
 
 def load_array(path: str | Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
-    """Read a ``.npy`` file. It is never unpickled."""
+    """Read a ``.npy`` file. Pickled objects are an InputError."""
     try:
         file_size(path)
-        with np.errstate(over="ignore"):  # a size beyond all numbers is refused all the same
+        with np.errstate(over="ignore"):  # of a huge size, which is refused anyway
             found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except Exception as error:  # its header is Python code, which fails in many ways
+    except Exception as error:  # NumPy's own errors are of many kinds
         raise InputError(f"{path}: not a whole .npy file ({first_line(error)})") from error
     if not isinstance(found, np.ndarray):
         found.close()
-        raise InputError(f"{path}: not a .npy file, but an archive of them")
-    return _of_something(path, found)
+        raise InputError(f"{path}: not a .npy file, but a .npz archive")
+    return _require_size(path, found)
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Read what ``np.savez`` wrote. It is never unpickled, nor larger than its file."""
+    """Read a ``.npz`` file of ``np.savez``. Pickled or compressed arrays are an InputError."""
     try:
         size = file_size(path)
         with np.load(path, allow_pickle=False) as file:
             inside = file.zip.infolist()
             if any(one.compress_type != zipfile.ZIP_STORED for one in inside):
                 raise InputError("compressed")
-            if sum(one.file_size for one in inside) > size:  # the same bytes under many names
+            if sum(one.file_size for one in inside) > size:  # one array under many names
                 raise InputError("its arrays overlap")
-            return {name: _of_something(path, file[name]) for name in file.files}
+            return {name: _require_size(path, file[name]) for name in file.files}
     except Exception as error:
         raise InputError(f"{path}: not a whole .npz file ({first_line(error)})") from error
 
 
-def _of_something(path: str | Path, found: NDArray[Any]) -> NDArray[Any]:
-    """Refuse an array of things of no size: of those, a file without any has billions."""
+def _require_size(path: str | Path, found: NDArray[Any]) -> NDArray[Any]:
+    """Refuse items of zero bytes: a small file can have billions of them."""
     if not found.dtype.itemsize:
-        raise InputError(f"{path}: not a whole .npy file (of {found.dtype})")
+        raise InputError(f"{path}: not a whole .npy file (items of type {found.dtype})")
     return found

@@ -36,11 +36,12 @@ from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.extras import require
+from castlist.io.box_tracks import read_given
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
 from castlist.io.output_guard import check_for_scan
 from castlist.io.parquet import write_tracks
-from castlist.io.read import read_given, read_tracks
+from castlist.io.track_files import read_tracks
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model

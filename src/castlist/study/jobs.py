@@ -19,7 +19,7 @@ from castlist.cluster.linkage import Linkage, complete_linkage
 from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.authors import series_of
-from castlist.io.read import read_tracks
+from castlist.io.track_files import read_tracks
 from castlist.learn.finetune import FinetuneSettings, finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model

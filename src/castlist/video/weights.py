@@ -22,6 +22,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Literal
 
+from platformdirs import user_cache_path
+
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import replacing
 from castlist.progress import Progress, silent
@@ -229,23 +231,16 @@ def known(name: str) -> Weights:
 
 
 def cache_folder() -> Path:
-    """Return the cache folder: ``$CASTLIST_CACHE``, or ``castlist`` in the user's cache folder."""
+    """Return the cache folder: ``$CASTLIST_CACHE``, or ``castlist`` in the user's cache."""
     if named := os.environ.get("CASTLIST_CACHE"):
         return Path(named).absolute()
     try:
-        return _user_cache() / "castlist"
-    except RuntimeError as error:  # a user without a home folder, as in containers
-        raise CastlistError("no home folder for the cache; set CASTLIST_CACHE") from error
-
-
-def _user_cache() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification says to ignore relative paths.
-    return named if named.is_absolute() else Path.home() / ".cache"
+        folder = user_cache_path("castlist", appauthor=False, opinion=False)
+    except RuntimeError:
+        folder = Path()
+    if not folder.is_absolute():  # containers run as users without a home folder
+        raise CastlistError("there is no home folder to cache in: set CASTLIST_CACHE")
+    return folder
 
 
 def _state(weights: Weights) -> State:

@@ -5,7 +5,7 @@ import pytest
 
 from castlist import InputError
 from castlist.export.mot import mot_lines
-from castlist.io.read import read_given
+from castlist.io.box_tracks import read_given
 from tests.export.casts import made_timeline
 
 
@@ -39,13 +39,13 @@ def test_what_castlist_wrote_comes_back(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no tracks in it"),
+        ("", "no tracks in the file"),
         ("frame,id,x,y,w,h\n", "line 1: expected frame,id,left"),
         ("1,1,5,5,9,9\n1,2,5\n", "line 2: expected"),
         ("1.5,1,5,5,9,9\n", "line 1: expected"),
         ("nan,1,5,5,9,9\n", "line 1: expected"),
         ("inf,1,5,5,9,9\n", "line 1: expected"),
-        ("1,-1,5,5,9,9\n", "detections, not tracks"),
+        ("1,-1,5,5,9,9\n", "marks detections"),
         ("0,1,5,5,9,9\n", "no such frame"),
         ("1e300,1,5,5,9,9\n", "no such frame"),
         ("1,1,5,5,0,9\n", "no width or height"),
@@ -63,11 +63,11 @@ def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "x.txt").write_bytes(b"1,1,\xff\xfe")
     with pytest.raises(InputError, match="cannot be read as text"):
         read_given(tmp_path / "x.txt")
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="no such track file"):
         read_given(tmp_path / "none.txt")
 
 
 def test_no_more_than_fits_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("castlist.io.box_tracks.MOST_FACES", 2)
+    monkeypatch.setattr("castlist.io.box_tracks._MAX_FACES", 2)
     with pytest.raises(InputError, match="more than 2 boxes"):
         read(tmp_path, "".join(f"{k},1,1,1,9,9\n" for k in range(1, 5)))

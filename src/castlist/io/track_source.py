@@ -1,4 +1,4 @@
-"""Putting the videos of many files into one TrackSet, with one feature matrix for all."""
+"""Opened track files, and how several are joined into one TrackSet with one feature matrix."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from castlist.tracks import TrackSet
 
 
 @dataclass(frozen=True)
-class Source:
-    """One video, opened: everything known but its features, which are read when asked for.
+class TrackSource:
+    """One opened video: everything but its features, which are read later.
 
     Attributes
     ----------
     path : Path
-        Where it is, for messages.
+        The file, for messages.
     n_faces, dim, dtype
         Size and type of the features; ``dim`` is 0 if there are none.
     blocks : callable
-        Reads the features, block after block, each checked to be finite.
+        Yields the features in blocks, each checked to be finite.
     build : callable
-        Makes the TrackSet of this video around its features.
+        Returns the TrackSet of this video, given its features.
     described : ndarray of bool, optional
-        Which faces have a feature in the blocks; all if not given.
+        Mask of the faces that have a feature; all if not given.
     """
 
     path: Path
@@ -46,8 +46,8 @@ class Source:
         return self.n_faces if self.described is None else int(self.described.sum())
 
 
-def assemble(sources: Sequence[Source]) -> TrackSet:
-    """Read all features into one matrix, on disk if it is large, and join the videos over it."""
+def assemble(sources: Sequence[TrackSource]) -> TrackSet:
+    """Join the videos into one TrackSet, with one feature matrix, on disk if it is large."""
     described = [source for source in sources if source.dim]
     first = described[0] if described else None
     for source in sources:
@@ -73,7 +73,7 @@ def assemble(sources: Sequence[Source]) -> TrackSet:
     )
 
 
-def _rows(matrix: NDArray[np.floating], source: Source, start: int) -> Features:
+def _rows(matrix: NDArray[np.floating], source: TrackSource, start: int) -> Features:
     if source.described is None:
         return Features(matrix, np.arange(start, start + source.n_faces))
     return Features.of_described(matrix, source.described, start)

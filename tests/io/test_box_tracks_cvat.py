@@ -7,7 +7,7 @@ import pytest
 
 from castlist import InputError
 from castlist.export.cvat import cvat_lines
-from castlist.io.read import read_given
+from castlist.io.box_tracks import read_given
 from tests.export.casts import made_timeline
 
 
@@ -61,7 +61,7 @@ OUTSIDE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 @pytest.mark.parametrize("head", [LAUGHS, OUTSIDE, '<!DOCTYPE a SYSTEM "http://x/y.dtd">'])
 def test_document_types_are_refused(tmp_path, head):
-    with pytest.raises(InputError, match="document type definition"):
+    with pytest.raises(InputError, match="document type definitions are not supported"):
         read(tmp_path, box(1), head=head)
 
 
@@ -96,7 +96,7 @@ def test_what_is_no_file_of_tracks(tmp_path, tracks, says):
 def test_tracks_that_are_mixed_up(tmp_path):
     one = '<track id="1" {0}>' + box(1) + "</track>"
     for text, says in (
-        (one * 2, "track 1 is there twice"),
+        (one * 2, "track 1 occurs twice"),
         (one.format('task_id="1"') + one.format('task_id="2"').replace('id="1"', 'id="2"', 1),
          "several tasks"),
     ):  # fmt: skip

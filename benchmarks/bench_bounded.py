@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from demo_video import SHOTS, compose_demo, fetch_pictures
-from large_video import SIDE, loop, mosaic, people_in, portraits
+
+from datasets.demo_video import SHOTS, compose_demo, fetch_pictures
+from datasets.large_video import SIDE, loop, mosaic, people_in, portraits
 
 SIZE = (192, 108)  # of the looped videos: small, for hours of them must end today
 EVERY = 2.0  # seconds between two looks at the memory

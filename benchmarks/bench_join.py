@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from bench_review import Case
 from numpy.typing import NDArray
 
+from benchmarks.bench_review import Case
 from castlist import nmi, read_tracks, shipped_model
 from castlist.cast import units as rules
 from castlist.cast.balls import Balls

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 from castlist import TrackSet, WatchSettings, evaluate, read_tracks
 from castlist.video.watch_settings import FAST
+from datasets.clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
@@ -158,7 +158,7 @@ def scanned(path: Path, checkout: Path, *options: str) -> dict[str, Any]:
     script = checkout / "benchmarks" / "bench_scan.py"
     done = subprocess.run(
         [sys.executable, str(script), "--child", str(path), *options],
-        env=os.environ | {"PYTHONPATH": str(checkout / "src")},
+        env=os.environ | {"PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

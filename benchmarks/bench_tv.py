@@ -20,8 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import tv_tables
-
+from benchmarks import tv_tables
 from castlist import CastlistError, InputError, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, TRACKS

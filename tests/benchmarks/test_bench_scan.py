@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bench_scan import judge
-from clip_video import compose
-
+from benchmarks.bench_scan import judge
 from castlist import scan
+from datasets.clip_video import compose
 
 
 def test_twelve_people_in_sixty_shots(clips, tmp_path):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from castlist.cli.app import COMMANDS, load
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 
 #: Slow to load.
 VISION = {"cv2", "av", "PIL"}

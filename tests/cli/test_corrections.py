@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.cli.test_commands import castlist
 
 

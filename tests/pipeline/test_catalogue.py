@@ -12,8 +12,8 @@ from castlist.io.lock import LOCK, locked
 from castlist.pipeline.catalogue import Entry, find_videos, scan_all
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
+from datasets.small_videos import plain, write_video
 from tests.cli.test_commands import castlist
-from tests.video.videos import plain, write_video
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from castlist.pipeline.scan import PARTS, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.checkpoint import Parts
 from castlist.video.watch_settings import WatchSettings
-from tests.cast.folders import made_video, write_film
+from datasets.synthetic_casts import made_video, write_film
 from tests.cli.test_commands import castlist
 
 
@@ -144,11 +144,11 @@ def test_tracks_are_of_one_video(film, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["mot", "cvat"])
-def test_real_faces_that_went_out_come_in_again(clips, tmp_path, to):
-    from clip_video import compose
+def test_real_faces_that_went_out_come_in_again(portraits, tmp_path, to):
+    from datasets.clip_video import compose
 
     path = tmp_path / "sample.mp4"
-    compose(clips, path, seed=5, size=(640, 360), shots=6)
+    compose(portraits, path, seed=5, size=(640, 360), shots=6)
     found = scan(path, settings=ScanSettings(finetune=False))
     cast = Corrections(found.folder)
     (file,) = export_cast(cast, to, tmp_path / "tracks")
@@ -162,7 +162,7 @@ def test_real_faces_that_went_out_come_in_again(clips, tmp_path, to):
     assert alike.min() > 0.9
 
 
-def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
+def test_a_face_cut_by_its_box_alone_is_still_its_own(portraits):
     """Landmarks guessed by the box describe the same person, if less well."""
     from castlist.video.describe import open_describer
     from castlist.video.detect import open_detector
@@ -170,8 +170,8 @@ def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
     from castlist.video.frames import open_video
 
     detector, describer = open_detector(), open_describer()
-    for name in ("d10", "d11"):
-        with open_video(clips / f"{name}.mp4") as video:
+    for name in ("guido", "katherine"):
+        with open_video(portraits / f"{name}.mp4") as video:
             image = next(video.frames()).image()
         faces = detector.detect(image)
         box = faces.box[0]

@@ -28,11 +28,11 @@ def content(folder):
 
 
 @pytest.fixture
-def seasons(tmp_path, clips):
+def seasons(tmp_path, portraits):
     """Two seasons, both with an ``e01.mp4``, and the cast of the first, with a name."""
-    for season, clip in (("s01", "d0"), ("s02", "d10")):
+    for season, clip in (("s01", "guido"), ("s02", "katherine")):
         (tmp_path / season).mkdir()
-        shutil.copyfile(clips / f"{clip}.mp4", tmp_path / season / "e01.mp4")
+        shutil.copyfile(portraits / f"{clip}.mp4", tmp_path / season / "e01.mp4")
     scan_all(find_videos([tmp_path / "s01"], tmp_path / "casts"), ScanSettings())
     with closing(Corrections(tmp_path / "casts" / "e01.cast")) as cast:
         cast.name(1, "Anna")

@@ -16,18 +16,18 @@ from castlist.pipeline.catalogue import find_videos, scan_all
 from castlist.pipeline.ray import scan_on_ray
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
+from datasets.small_videos import plain, write_video
 from tests.cli.test_commands import castlist
 from tests.pipeline.test_scan import files
 from tests.rays import kill_a_worker, needs_ray, nodes
-from tests.video.videos import plain, write_video
 
 TASK = "_scan_entry"
 
 
-def catalogue(clips: Path, folder: Path, count: int) -> Path:
+def catalogue(portraits: Path, folder: Path, count: int) -> Path:
     """Make videos of a second or two: two people after each other, or side by side."""
     people = []
-    for clip in sorted(clips.glob("*.mp4")):
+    for clip in sorted(portraits.glob("*.mp4")):
         with open_video(clip) as video:
             frames = zip(video.frames(), range(30), strict=False)
             people.append([cv2.resize(frame.image(), (320, 240)) for frame, _ in frames])
@@ -61,7 +61,7 @@ def scanned_as_here(made, videos: Path, tmp_path: Path, harm) -> None:
         assert other.summary["characters"] == one.summary["characters"]
 
 
-def test_a_worker_killed_in_mid_run(clips, tmp_path):
+def test_a_worker_killed_in_mid_run(portraits, tmp_path):
     killed = []
 
     def harm(done):
@@ -70,12 +70,12 @@ def test_a_worker_killed_in_mid_run(clips, tmp_path):
 
     (tmp_path / "videos").mkdir()
     with nodes(1, 1) as made:
-        scanned_as_here(made, catalogue(clips, tmp_path / "videos", 4), tmp_path, harm)
+        scanned_as_here(made, catalogue(portraits, tmp_path / "videos", 4), tmp_path, harm)
     assert killed
 
 
 @pytest.mark.slow
-def test_forty_videos_with_workers_killed_and_a_node_removed(clips, tmp_path):
+def test_forty_videos_with_workers_killed_and_a_node_removed(portraits, tmp_path):
     killed, removed = [], []
 
     def harm(done):
@@ -89,7 +89,7 @@ def test_forty_videos_with_workers_killed_and_a_node_removed(clips, tmp_path):
 
     (tmp_path / "videos").mkdir()
     with nodes(1, 1) as made:
-        scanned_as_here(made, catalogue(clips, tmp_path / "videos", 40), tmp_path, harm)
+        scanned_as_here(made, catalogue(portraits, tmp_path / "videos", 40), tmp_path, harm)
     assert len(killed) == 3
     assert len(removed) == 2
 

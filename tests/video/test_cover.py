@@ -6,7 +6,7 @@ import pytest
 
 from castlist.video.align import TEMPLATE, aligned, picture
 from castlist.video.cover import light, presentable, title_strokes
-from tests.cast.folders import drawn_face
+from datasets.synthetic_casts import drawn_face
 
 BOX = np.array([110, 70, 100, 120], np.float32)
 LANDMARKS = (TEMPLATE - 56) * 1.05 + BOX[:2] + BOX[2:] / 2

@@ -14,7 +14,7 @@ from castlist.video.external_tracks import LANDMARKS, GivenBoxes, located, watch
 from castlist.video.frames import open_video
 from castlist.video.sampling import Place
 from castlist.video.watch_settings import WatchSettings
-from tests.video.videos import plain, write_video
+from datasets.small_videos import plain, write_video
 
 
 class NoFaces:

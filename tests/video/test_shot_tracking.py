@@ -13,8 +13,8 @@ from castlist.video.frames import open_video
 from castlist.video.sampling import Place
 from castlist.video.shot_tracking import watch
 from castlist.video.watch_settings import WatchSettings
+from datasets.small_videos import plain, write_video
 from tests.video.test_external_tracks import Colours
-from tests.video.videos import plain, write_video
 
 RED, BLUE = (30, 30, 200), (200, 30, 30)
 RATES = [1, 5, 12, Fraction(24000, 1001), Fraction(30000, 1001), 50]

@@ -15,6 +15,7 @@ and keep the licence.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import subprocess
 import sys
@@ -170,8 +171,15 @@ def _panel(
 
 
 def main() -> None:
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
-    print(compose_demo(fetch_pictures(folder / "pictures"), folder / "sample.mp4"))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("demo"))
+    parser.add_argument("--clips", type=Path, help="write one clip per person into this folder")
+    given = parser.parse_args()
+    pictures = fetch_pictures(given.folder / "pictures")
+    if given.clips is not None:
+        print(portrait_clips(pictures, given.clips))
+    else:
+        print(compose_demo(pictures, given.folder / "sample.mp4"))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from castlist.pipeline.scan import PARTS, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.checkpoint import Parts
 from castlist.video.watch_settings import WatchSettings
+from datasets.clip_video import compose
 from datasets.synthetic_casts import made_video, write_film
 from tests.cli.test_commands import castlist
 
@@ -143,13 +144,17 @@ def test_tracks_are_of_one_video(film, tmp_path):
     assert "one at a time" in done.stderr
 
 
-@pytest.mark.parametrize("to", ["mot", "cvat"])
-def test_real_faces_that_went_out_come_in_again(portraits, tmp_path, to):
-    from datasets.clip_video import compose
+@pytest.fixture(scope="module")
+def scanned(portraits, tmp_path_factory):
+    """Four shots of real faces, scanned."""
+    path = tmp_path_factory.mktemp("sample") / "sample.mp4"
+    compose(portraits, path, seed=5, size=(640, 360), shots=4)
+    return path, scan(path, settings=ScanSettings(finetune=False))
 
-    path = tmp_path / "sample.mp4"
-    compose(portraits, path, seed=5, size=(640, 360), shots=6)
-    found = scan(path, settings=ScanSettings(finetune=False))
+
+@pytest.mark.parametrize("to", ["mot", "cvat"])
+def test_exported_tracks_of_real_faces_are_read_again(scanned, tmp_path, to):
+    path, found = scanned
     cast = Corrections(found.folder)
     (file,) = export_cast(cast, to, tmp_path / "tracks")
     again = scan(path, tmp_path / "again.cast", ScanSettings(tracks=file, finetune=False))

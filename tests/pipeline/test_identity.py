@@ -27,9 +27,9 @@ def content(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def seasons(tmp_path, portraits):
-    """Two seasons, both with an ``e01.mp4``, and the cast of the first, with a name."""
+@pytest.fixture(scope="module")
+def scanned_seasons(portraits, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("seasons")
     for season, clip in (("s01", "guido"), ("s02", "katherine")):
         (tmp_path / season).mkdir()
         shutil.copyfile(portraits / f"{clip}.mp4", tmp_path / season / "e01.mp4")
@@ -37,6 +37,12 @@ def seasons(tmp_path, portraits):
     with closing(Corrections(tmp_path / "casts" / "e01.cast")) as cast:
         cast.name(1, "Anna")
     return tmp_path
+
+
+@pytest.fixture
+def seasons(scanned_seasons, tmp_path):
+    """Two seasons, both with an ``e01.mp4``, and the cast of the first, with a name."""
+    return shutil.copytree(scanned_seasons, tmp_path, dirs_exist_ok=True)
 
 
 def test_another_season_does_not_replace_the_first(seasons):

@@ -61,6 +61,7 @@ def scanned_as_here(made, videos: Path, tmp_path: Path, harm) -> None:
         assert other.summary["characters"] == one.summary["characters"]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_run(portraits, tmp_path):
     killed = []
 

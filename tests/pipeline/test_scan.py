@@ -30,11 +30,11 @@ from datasets.small_videos import plain, write_video
 
 @pytest.fixture(scope="module")
 def sample(portraits, tmp_path_factory):
-    """Ten shots of four people, some side by side, with their truth."""
+    """Six shots of four people, two of them with two people side by side, and the truth."""
     from datasets.clip_video import compose
 
     path = tmp_path_factory.mktemp("sample") / "Folge 1 é.mp4"
-    return path, compose(portraits, path, seed=5, size=(640, 360), shots=10)
+    return path, compose(portraits, path, seed=5, size=(640, 360), shots=6)
 
 
 @pytest.fixture(scope="module")
@@ -107,16 +107,16 @@ def test_only_what_a_setting_matters_for_is_done_again(sample, scanned, tmp_path
     assert len(few.cast.characters) == 3
     assert (overlapping[:, 0] != overlapping[:, 1]).all()
     assert (folder / TRACKS).stat().st_mtime_ns == tracks
-    many = scan(sample[0], folder, ScanSettings(min_characters=13))
-    assert len(many.cast.characters) == 13
-    exact = scan(sample[0], folder, ScanSettings(n_characters=6))
-    assert len(exact.cast.characters) == 6
+    many = scan(sample[0], folder, ScanSettings(min_characters=7))
+    assert len(many.cast.characters) == 7
+    exact = scan(sample[0], folder, ScanSettings(n_characters=5))
+    assert len(exact.cast.characters) == 5
     slow = scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     assert (folder / TRACKS).stat().st_mtime_ns != tracks
     assert slow.run["counts"]["pictures"] < scanned.run["counts"]["pictures"]
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_any_number_of_threads_gives_the_same_folder(sample, scanned, tmp_path, threads):
     set_threads(threads)
     try:
@@ -130,7 +130,7 @@ def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_
     folder = tmp_path / "killed.cast"
     code = "import sys, castlist.pipeline.scan as s; s._SECONDS_A_PART = 0.0; s.scan(*sys.argv[1:])"
     kills = 0
-    for _ in range(3):
+    for _ in range(2):
         run = subprocess.Popen([sys.executable, "-c", code, str(sample[0]), str(folder)])
         parts = len(list((folder / PARTS).glob("*.npz")))
         while run.poll() is None:
@@ -161,7 +161,7 @@ def test_people_who_dissolve_into_each_other_are_two_tracks(portraits, tmp_path)
         with open_video(portraits / f"{name}.mp4") as video:
             return [f.image() for f, _ in zip(video.frames(), range(count), strict=False)]
 
-    first, second = frames("guido", 75), frames("katherine", 75)
+    first, second = frames("christophe", 75), frames("filippo", 75)
     mix = [np.asarray((1 - k / 25) * a + k / 25 * b, np.uint8)
            for k, (a, b) in enumerate(zip(first[50:], second[:25], strict=True))]  # fmt: skip
     path = write_video(tmp_path / "dissolve.mp4", first[:50] + mix + second[25:])
@@ -180,7 +180,7 @@ def test_a_stage_begun_anew_is_not_taken_for_done(sample, scanned, tmp_path, mon
         with pytest.raises(TypeError):
             scan(sample[0], folder, ScanSettings(watching=WatchSettings(sample_rate=2)))
     again = scan(sample[0], folder)
-    assert again.report.read_text("utf-8").count("data:image/jpeg") > 5
+    assert again.report.read_text("utf-8").count("data:image/jpeg") >= 4
     assert files(folder) == files(scanned.folder)
 
 

@@ -1,4 +1,4 @@
-"""A few of the faults that ``robustness/faults/disk.py`` and ``moved.py`` try by the hundred."""
+"""A few of the faults of ``robustness/faults/disk.py`` and ``moved.py``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FAULTS = Path(__file__).parents[2] / "robustness" / "faults"
 
 
 def tried(script: str, *words: str) -> list[str]:
-    """Run a script; a line each of what it tried."""
+    """Run a script; return what it tried, one line each."""
     done = subprocess.run(
         [sys.executable, str(FAULTS / script), *words], capture_output=True, text=True
     )

@@ -20,8 +20,6 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from recast import Photos, key, photographs, recast, recast_folder
-from study_data import unpack
 
 from castlist import TrackSet, write_tracks
 from castlist.cli.common import progress as progress_bar
@@ -29,6 +27,8 @@ from castlist.cli.common import read_names
 from castlist.progress import Progress
 from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
+from datasets.recast import Photos, key, photographs, recast, recast_folder
+from datasets.study_data import unpack
 
 FOLDS = 3
 LOOKS = 2  # tracks per photograph

@@ -24,7 +24,7 @@ test: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Harnesses that kill, fill disks, fuzz and load, and repeated or large variants: about an hour.
+# Harnesses that kill, fill disks, fuzz and load, and long or repeated variants of other tests.
 test-slow: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow

@@ -1,4 +1,4 @@
-"""Whether large videos fit: ten hours, 5,000 cuts, 100 faces a frame, 20,000 tracks.
+"""Measure scans of large videos: ten hours, 5,000 cuts, 100 faces per frame, 20,000 tracks.
 
 ``python benchmarks/bench_bounded.py`` makes each video, scans it with ``castlist scan`` in a
 process of its own, asks the system every few seconds how much memory that process has, and prints
@@ -92,7 +92,7 @@ def _mosaic(folder: Path, name: str, faces: Path | None, shots: int, seconds: fl
         else people_in(faces, places)
     )
     mosaic(people, path, shots, seconds)
-    # Who shares a frame cannot be one character, so that 100 is the least, of four people too.
+    # Faces that share a frame are different characters, so there are at least 100.
     return Made(path, shots, shots * places, places)
 
 
@@ -123,7 +123,7 @@ def _resident(pid: int) -> int:
 
 
 def _watched(cast: Path) -> float | None:
-    """Say how far a video has been watched: the last part on disk knows."""
+    """Return how far a video has been watched, from the last checkpoint on disk."""
     last = max((cast / "parts").glob("*.npz"), default=None)
     if last is None:
         return None
@@ -135,7 +135,7 @@ def _watched(cast: Path) -> float | None:
 
 
 def opened(report: Path) -> str:
-    """Open the page in a browser and say what is seen there."""
+    """Open the page in a browser and return what it shows."""
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium")

@@ -32,7 +32,7 @@ from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip with truth; the video is not needed where its cast is at hand."""
+    """A clip with truth; the video is not needed if its cast exists."""
 
     name: str
     truth: Path

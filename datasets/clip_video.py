@@ -1,4 +1,4 @@
-"""A test video with a known truth, cut together from clips of one person each.
+"""Compose a video with known truth from clips of one person each.
 
 ``python datasets/clip_video.py CLIPS OUT.mp4`` writes the video and, beside it, OUT.truth.json.
 Who is shown when and where is drawn from the seed before a frame is decoded: no detector has a
@@ -119,7 +119,7 @@ def compose(
 
 
 def truth_at(shots: Sequence[Shot], time: float) -> list[tuple[str, Box]]:
-    """Return who is shown at a time, and where."""
+    """Return the people shown at a time, and their boxes."""
     time += 1e-6  # a frame's time comes from the file's own clock: never let it fall before its cut
     return [(p.person, p.box) for s in shots if s.start <= time < s.end for p in s.panels]
 
@@ -253,7 +253,7 @@ def _draw(
 
 
 def _blurred(image: Image, size: tuple[int, int]) -> Image:
-    """Return a backdrop in the colours of a picture, with nobody left to be seen in it."""
+    """Return a backdrop in the colours of a picture, too blurred to show a face."""
     tiny = cv2.resize(image, (8, 5), interpolation=cv2.INTER_AREA)
     return np.asarray(cv2.resize(tiny, size, interpolation=cv2.INTER_LINEAR) * 0.6).astype(np.uint8)
 

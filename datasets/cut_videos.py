@@ -800,7 +800,7 @@ def make_video(
 
 
 def not_there(data: Path | None) -> str | None:
-    """Say what a folder of clips and photographs lacks; None if it has all, or none is given."""
+    """Return what is missing in a folder of clips and photographs; None if nothing is."""
     for name in ("clips", "faces/pins.zip", "faces/lfw.zip"):
         if data is not None and not (data / name).exists():
             return f"there is no {data / name}"

@@ -46,7 +46,7 @@ class Characters:
 
 
 def characters(tracks: TrackSet, labels: NDArray[np.int64], who: NDArray[np.str_]) -> Characters:
-    """Compare characters with the truth; tracks that show nobody have an empty name."""
+    """Compare characters with the truth; tracks without a person have an empty name."""
     kept = labels >= 0
     tracks, labels, who = tracks[kept], labels[kept], who[kept]
     features = tracks.mean_features()
@@ -66,7 +66,7 @@ def characters(tracks: TrackSet, labels: NDArray[np.int64], who: NDArray[np.str_
 
 
 def _owners(labels: NDArray[np.int64], who: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Return for each track who owns its character: whom most of its tracks show."""
+    """Return the owner of each track's character: the person of most of its tracks."""
     owner = np.full(len(who), "", who.dtype)
     for name in np.unique(labels):
         people, counts = np.unique(who[(labels == name) & (who != "")], return_counts=True)
@@ -116,7 +116,7 @@ def main() -> None:
     for name, what, more in (
         ("SLOPE, OFFSET", ("margin", "pure"), episodes),
         ("SINGLE_…", ("similarity", "whole"), episodes),
-        # Of thousands of tracks of episodes hardly one is wrong: they say little of real ones.
+        # Hardly any of the thousands of recast tracks is wrong: they tell little about real videos.
         ("TRACK_…", ("track_margin", "right"), []),
     ):
         slope, offset = fit(clips, more, what)

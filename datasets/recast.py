@@ -34,7 +34,7 @@ from castlist.video.detect import WEAK, Detector, open_detector
 from castlist.video.frames import Image
 from castlist.video.images import face_in, picture_tracks, read_picture
 
-FACES = 4  # described faces a track; a scan describes the best five
+FACES = 4  # described faces per track
 _TRACKS_A_JOB = 32
 _PICTURE_SIDE = 72
 _CANVAS = 256  # pixels: a photograph, shrunk
@@ -68,7 +68,7 @@ def choose_players(
     rng: np.random.Generator,
     looks: Mapping[str, Vector] | None = None,
 ) -> dict[str, str]:
-    """Give every character somebody to play it; nobody plays two.
+    """Assign a different person to every character.
 
     Who plays is drawn; of those drawn, the one with most photographs gets the character with most
     tracks, so that a large part is not one photograph over and over. With ``looks``, a unit vector
@@ -127,7 +127,7 @@ def recast(
     seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[TrackSet, list[Image]]:
-    """Fill tracks with the faces of those who play them.
+    """Fill tracks with the faces of the people that play them.
 
     Parameters
     ----------

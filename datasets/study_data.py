@@ -66,7 +66,7 @@ def describe_ytf(faces: Path, work: Path) -> None:
 
 
 def recast_part(data: Path, work: Path, part: str) -> None:
-    """Recast the 12 episodes for the test, or BBT's with nobody of the test for validation."""
+    """Recast the 12 episodes for the test, or, with other people, BBT's for validation."""
     faces = data / "faces"
     unpack(faces, work, "lfw", "pins")
     pins = photographs(work / "pins")
@@ -83,7 +83,7 @@ def recast_part(data: Path, work: Path, part: str) -> None:
     videos, seed = parts[part]
     named = {person: pins[person] for person in people}
     unnamed = photographs(work / "lfw", read_names(faces / f"lfw_{list_of}_ids.txt"))
-    # Nobody of pins plays in the background of one part and the foreground of the other.
+    # People of Pins play named characters only, so nobody is in both parts.
     unnamed = {one: unnamed[one] for one in unnamed if key(one) not in map(key, pins)}
     print(f"recasting {part}", flush=True)
     with progress_bar() as report:
@@ -128,7 +128,7 @@ def main() -> None:
     recast_part(data, work, ALIKE)
     describe_lfw(data / "faces", work)
     describe_ytf(data / "faces", work)
-    # Another base CNN, for the ablation; its weights are for research only, and castlist says so.
+    # Another base CNN, for the ablation; its weights are for research only.
     describe_lfw(data / "faces", work, "mbf_", "--describer", "arcface-mbf")
 
 

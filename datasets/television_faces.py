@@ -218,7 +218,7 @@ def faces_of_mosaic(
 
 
 def read_photos(folder: Path, people: Path) -> tuple[list[Photo], list[str]]:
-    """Return the photographs of people in which a face is found, and who each shows."""
+    """Return the photographs in which a face is found, and the person of each."""
     detector = open_detector()
     photos, who = [], []
     for person, paths in sorted(photographs(folder, read_names(people)).items()):

@@ -49,7 +49,7 @@ def watched(
     start = peak()
 
     def one(data: bytes) -> None:
-        gc.collect()  # who failed may hold a file open until then
+        gc.collect()  # a failed reader may hold a file open until then
         current.write_bytes(data)
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         began = time.perf_counter()

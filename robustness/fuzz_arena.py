@@ -19,7 +19,7 @@ MEMORY = 2 * 2**30  # bytes more than before, for one input
 
 
 class Arena:
-    """A folder of valid files, one of which is replaced by an input; the first byte says which."""
+    """A folder of valid files, one of which is replaced by an input; the first byte selects it."""
 
     def __init__(self, name: str, home: Path) -> None:
         from robustness.fuzz_readers import READERS
@@ -43,7 +43,7 @@ class Arena:
         return bytes([k]) + FORGES[self.files[k].suffix](self.whole[k], rng)
 
     def read(self, data: bytes) -> bool:
-        """Read an input; say whether it was taken. Raises what a reader must not raise."""
+        """Read an input; return whether it was accepted. Raises what a reader must not raise."""
         from castlist import CastlistError
         from robustness.fuzz_damage import CANARY
 
@@ -97,7 +97,7 @@ def what_failed(error: BaseException) -> str:
 
 
 class Failures:
-    """Inputs that failed, one a kind."""
+    """Inputs that failed, one per kind of failure."""
 
     def __init__(self, folder: Path, reader: str) -> None:
         self.folder, self.reader = folder, reader
@@ -118,7 +118,7 @@ class Failures:
 
 @contextmanager
 def bounded(memory: int) -> Iterator[None]:
-    """Allow so much more address space: who claims more is refused by the system."""
+    """Limit the additional address space; the system refuses larger allocations."""
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * mmap.PAGESIZE
     before = resource.getrlimit(resource.RLIMIT_AS)

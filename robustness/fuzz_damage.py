@@ -34,7 +34,7 @@ class Hostile:
 
 
 def odd(rng: Random) -> Any:
-    """Return a value that nobody expects, as JSON may have it."""
+    """Return an unexpected JSON value."""
     deep: Any = []
     for _ in range(rng.choice((3, 200))):
         deep = [deep]
@@ -175,7 +175,7 @@ def claim(rng: Random) -> bytes:
 
 
 def near(data: bytes, marks: tuple[bytes, ...], rng: Random, reach: int = 48) -> bytes:
-    """Write claims shortly behind one of some marks: where a format says what it is."""
+    """Overwrite numbers shortly after one of the given marks, where formats keep their headers."""
     made = bytearray(data)
     there = [mark for mark in marks if mark in data]
     for _ in range(rng.choice((1, 1, 2, 3)) if there else 0):

@@ -46,7 +46,7 @@ def parquet(seed: bytes, rng: Random) -> bytes:
 
 @cache
 def _parquet_bomb(rows: int) -> bytes:
-    """Return one value, said millions of times in a few bytes."""
+    """Return a file of a few bytes that encodes one value millions of times."""
     table = pa.table({"track": pa.array(["a"] * 10, pa.string()).dictionary_encode()})
     out = io.BytesIO()
     pq.write_table(pa.concat_tables([table] * (rows // 10)).combine_chunks(), out)

@@ -1,4 +1,4 @@
-"""Programs that tests start."""
+"""Run Python programs in tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def run_program(*words, code=0):
-    """Run Python with these words; check how it ended, and that it shows no traceback."""
+    """Run Python with arguments; check the exit code, and that there is no traceback."""
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         capture_output=True, text=True, stdin=subprocess.DEVNULL,

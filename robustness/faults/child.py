@@ -1,4 +1,4 @@
-"""Be another process: what a fork does from its first to its last instruction."""
+"""Run a function in a forked process, from its first to its last instruction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def be(call: Callable[[], object], said: int) -> NoReturn:
-    """Do something, say what it says into an open file, and end as a program would."""
+    """Call a function with its output in an open file, and end the process as a program would."""
     code = 70
     try:
         for stream in (1, 2):

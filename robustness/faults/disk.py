@@ -39,7 +39,7 @@ def used(disk: Path) -> int:
 
 
 def fill(disk: Path, room: int) -> Path:
-    """Leave so many bytes free; the file that takes all others."""
+    """Leave ``room`` bytes free; return the file that takes the rest."""
     found = os.statvfs(disk)
     ballast = disk / "ballast"
     with ballast.open("wb") as file:
@@ -73,7 +73,7 @@ class Trial:
                 and now.get(name) != self.wanted.get(name)]  # fmt: skip
 
     def repeated(self, first: Done) -> Iterator[str]:
-        """Run the command again, or the one that was told to; say what is wrong then."""
+        """Run the command again, or the one its message names; return what is wrong."""
         told = re.search(r"`castlist (report \S+)`", first.said)
         again = run(told[1].split() if told else self.words, self.home)
         if again.code:

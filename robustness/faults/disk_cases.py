@@ -1,4 +1,4 @@
-"""What faults are tried on: small inputs, a command each, and what it leaves.
+"""Commands on which faults are tried: small inputs, and the state they leave.
 
 A command runs in a fork of this process, which has everything loaded: a real process with a real
 exit code, many times a minute. Nothing may be computed here before: threads do not survive a fork.
@@ -47,7 +47,7 @@ hidden = [8]
 epochs = 2
 """
 TRAIN = "train train.parquet --validation val.parquet -o run --epochs 4 --hidden 16 --recipe paper"
-#: Files that say how long something took, and nothing that others do not say.
+#: Files that contain durations, and nothing that is not in other files.
 TIMED = ("index.html", "tables.md", "seconds-an-epoch")
 #: Each command, as it is given in the folder of the inputs.
 CASES = {
@@ -72,14 +72,14 @@ CASES = {
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its exit code and what it said."""
+    """Exit code and output of a command."""
 
     code: int
     said: str
 
 
 def draw(film: Path, people: int = 3, seed: int = 0) -> None:
-    """Make a video of drawn faces, and a file that says where they are: no detector sees them."""
+    """Make a video of drawn faces and a file of their boxes: detectors do not find them."""
     made = made_video(people, 2, seed=seed)
     write_film(film, made)
     lines = [
@@ -146,7 +146,7 @@ def run(
 
 
 def wrong_end(done: Done, *words: str) -> str:
-    """Say what is wrong with how a command failed: it must say why, in one of some words."""
+    """Return what is wrong with a failure; its message must contain one of the given phrases."""
     plain = " ".join(done.said.split())
     if done.code == 2 and "Traceback" not in done.said and any(word in plain for word in words):
         return ""
@@ -159,7 +159,7 @@ def other(one: dict[str, Any], two: dict[str, Any]) -> list[str]:
 
 
 def state(home: Path) -> dict[str, Any]:
-    """Say what is in a folder, but for times and where it is."""
+    """Return the content of a folder, without times and its own path."""
     found: dict[str, Any] = {}
     for path in sorted(home.rglob("*")):
         name = str(path.relative_to(home))
@@ -189,7 +189,7 @@ def _untimed(value: Any) -> Any:
 
 
 def _model(content: bytes) -> list[Any]:
-    """Return what a safetensors file holds; its metadata say how long things took."""
+    """Return the arrays of a safetensors file, without metadata, which contain durations."""
     end = 8 + int.from_bytes(content[:8], "little")
     head = json.loads(content[8:end])
     about = _untimed(json.loads(head.pop("__metadata__")["castlist"]))

@@ -36,7 +36,7 @@ _MOST = 4  # kills in a row
 def disturb(
     command: str, folder: Path, times: int, seed: int, clips: Path | None, quick: bool
 ) -> Tally:
-    """Kill a command so many times, each run in a folder of its own; ``quick``: forks alone."""
+    """Kill a command ``times`` times, each run in its own folder; ``quick``: forks only."""
     rng = np.random.default_rng(seed)
     one = victim(command, folder / "inputs", clips)
     seconds = {fresh: _undisturbed(one, folder, fresh) for fresh in (True, False)[quick:]}

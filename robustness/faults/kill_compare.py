@@ -38,7 +38,7 @@ def differences(want: dict[str, str], found: dict[str, str]) -> list[str]:
 
 
 def leftovers(want: dict[str, str], found: dict[str, str]) -> list[str]:
-    """Return what nobody asked for."""
+    """Return files that the command should not have left."""
     return [name for name in found if name not in want]
 
 
@@ -99,7 +99,7 @@ _WHEN = re.compile(r"""^(INSERT INTO "events" VALUES\(\d+,)[-\d.e+]+,""")
 
 
 def _dump(path: Path) -> Iterable[str]:
-    """Return all that a log says, but for when; its file depends on how it was written."""
+    """Return the events of a log without times; the bytes of its file may differ."""
     # As a copy: to look at a log is not to change the folder.
     log = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
     try:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from robustness.faults.child import be
 
-#: What a command needs at most, and who does not end by then is taken to hang.
+#: Seconds after which a command is taken to hang.
 PATIENCE = 900.0
 
 

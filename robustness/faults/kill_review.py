@@ -1,4 +1,4 @@
-"""Kill the review server while a person says one thing after another.
+"""Kill the review server while corrections are sent to it.
 
 What was answered with 200 must be in the log, and nothing else but at most the one thing that was
 on its way. A second cast, in another folder, is told the same with no server and no kill: log and
@@ -82,7 +82,7 @@ class Reviewer:
             raise Killed from error
 
     def say(self, cast: Corrections) -> None:
-        """Say something random on the page, and to the copy if the page took it."""
+        """Send a random correction, and apply it to the copy if it was accepted."""
         action = self._something(cast)
         action["after"] = self.ask("/api/last")[1]["last"]
         self.sent = action
@@ -137,11 +137,11 @@ class Reviewer:
 
 
 class Lost(Exception):
-    """Something that was said is not there, or something else is."""
+    """A correction is missing, or an unexpected one is there."""
 
 
 def disturb_review(folder: Path, times: int, seed: int, quick: bool) -> Tally:
-    """Kill a review so many times."""
+    """Kill a review server ``times`` times."""
     rng, tally = np.random.default_rng(seed), Tally("review")
     made = import_module("datasets.synthetic_casts")
     folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +198,7 @@ def _undisturbed(folder: Path, rng: np.random.Generator, fresh: bool) -> float:
 
 
 def _review(person: Reviewer, after: float, at_work: bool) -> None:
-    """Say things until the server is killed; the clock starts with it, or when it answers."""
+    """Send corrections until the server is killed; time starts with it or its first answer."""
     try:
         if not at_work:
             person.alarm(after)
@@ -215,7 +215,7 @@ def _review(person: Reviewer, after: float, at_work: bool) -> None:
 
 
 def _goes_on(person: Reviewer, fresh: bool, running: bool = False) -> None:
-    """See that the page opens, shows what was said, takes more, and ends cleanly."""
+    """Check that the server starts, shows all corrections, accepts more, and ends cleanly."""
     if not running:
         person.open(fresh)
         person.enter()
@@ -233,7 +233,7 @@ def _goes_on(person: Reviewer, fresh: bool, running: bool = False) -> None:
 
 
 def _tell(cast: Corrections, action: dict[str, Any]) -> bool:
-    """Say to the copy what was said on the page; whether it was taken."""
+    """Apply a correction to the copy; return whether it was accepted."""
     try:
         _act(cast, Action(**{"after": 0, **action}))
     except CastlistError:
@@ -242,7 +242,7 @@ def _tell(cast: Corrections, action: dict[str, Any]) -> bool:
 
 
 def _log(cast: Corrections) -> list[Any]:
-    """Return what was said, with tracks for the numbers they are remembered by.
+    """Return a correction with tracks in place of the numbers they are stored by.
 
     What was on its way when the server was killed may have been given numbers, and no more.
     """

@@ -1,4 +1,4 @@
-"""What is killed: small inputs of each command, the command, and how far it can be."""
+"""Commands to be killed: their small inputs, and the phases they go through."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _add(inputs: Path, clips: Path | None) -> Victim:
 
 
 def phase(one: Victim, out: Path) -> str:
-    """Say how far a command was when it was killed, by what is there."""
+    """Return how far a command was when it was killed, from the files that exist."""
     there = [name for name, file in one.phases if any(_inside(out, file))]
     return there[-1] if there else "nothing"
 

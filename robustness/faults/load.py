@@ -86,7 +86,7 @@ def command_line(folder: Path, times: int) -> Load:
 
 
 def run(server: Any, folder: Path, clients: int, requests: int) -> Load:
-    """Let all clients ask at once; everything they were told, together."""
+    """Let all clients send requests at once; return all answers together."""
     ids = [track["id"] for track in server.get("/api/characters/1")["all"]]
     each = requests // clients
     total = Load()

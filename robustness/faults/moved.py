@@ -148,7 +148,7 @@ def clock(name: str, template: Path, home: Path) -> list[str]:
 
 
 def _only_time(one: dict[str, Any], two: dict[str, Any], name: str) -> bool:
-    """Say whether two notes of a scan differ in when their video was changed alone."""
+    """Return whether two run manifests differ only in the modification time of the video."""
     if not name.endswith("run.json") or name not in one or name not in two:
         return False
     notes = [dict(value[name]) for value in (one, two)]

@@ -1,10 +1,13 @@
-# Two commands do everything: `make demo` and `make test`. Both set up what they need.
+# `make demo` and `make test` set up all that they need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Research data, for `make study` and some benchmarks and tests (docs/research/data.md).
+export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
+export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
+.PHONY: demo test test-slow lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -14,12 +17,17 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(READY)
-	$(BIN)/python benchmarks/demo.py demo
+	$(BIN)/python datasets/demo.py demo
 
-# One thread a worker: two that each want both cores wait for each other most of the time.
+# One thread per worker: two workers with two threads each would wait for each other.
 test: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Harnesses that kill, fill disks, fuzz and load, and long or repeated variants of other tests.
+test-slow: $(READY)
+	scripts/browser.sh
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -39,22 +47,21 @@ bench-ray: $(READY)
 	$(BIN)/python benchmarks/bench_ray.py
 	$(BIN)/python benchmarks/bench_scale.py
 
-CLIPS ?= ../shared/data/clips
+CLIPS ?= $(CASTLIST_DATA)/clips
 bench-scan: $(READY)
 	$(BIN)/python benchmarks/bench_scan.py $(CLIPS)
 
-SHARED ?= ../shared/data
 bench-bounded: $(READY)
-	$(BIN)/python benchmarks/bench_bounded.py --faces $(SHARED)/faces/lfw.zip
+	$(BIN)/python benchmarks/bench_bounded.py --faces $(CASTLIST_DATA)/faces/lfw.zip
 	$(BIN)/python benchmarks/bench_grouping.py
 
-# Clips of your own: make bench-tv TV=folder; options of the scan: SCAN=--no-finetune.
-TV ?= $(SHARED)/tv
+# Your own clips: make bench-tv TV=folder; scan options: SCAN=--no-finetune.
+TV ?= $(CASTLIST_DATA)/tv
 study-data/tv-casts: $(READY)
 	$(BIN)/python benchmarks/bench_tv.py $(TV) --keep $@
 
 bench-review: $(READY) $(if $(wildcard $(TV)/truth),study-data/tv-casts)
-	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data --for review
+	$(BIN)/python datasets/study_data.py $(CASTLIST_DATA) study-data --for review
 	$(BIN)/python benchmarks/bench_review.py --episodes study-data/recast_val \
 		$(if $(wildcard $(TV)/truth),--casts study-data/tv-casts --truth $(TV)/truth)
 
@@ -62,7 +69,7 @@ bench-tv: $(READY)
 	$(BIN)/python benchmarks/bench_tv.py $(TV) -- $(SCAN)
 
 study: $(READY)
-	$(BIN)/python benchmarks/study_data.py $(SHARED) study-data
+	$(BIN)/python datasets/study_data.py $(CASTLIST_DATA) study-data
 	$(BIN)/castlist study benchmarks/study.toml -o study-out
 
 clean:

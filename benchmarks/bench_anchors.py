@@ -1,4 +1,4 @@
-"""How well tracks are found again: ``python benchmarks/bench_anchors.py ../shared/data/tv/clips``.
+"""How well tracks are found again: ``python benchmarks/bench_anchors.py data/tv/clips``.
 
 Every clip is scanned twice, with 5 and with 3 pictures per second. Tracks of the first scan are
 looked for in the second by time and box; printed is how many are found, the least cosine of the

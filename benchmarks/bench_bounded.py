@@ -1,4 +1,4 @@
-"""Whether large videos fit: ten hours, 5,000 cuts, 100 faces a frame, 20,000 tracks.
+"""Measure scans of large videos: ten hours, 5,000 cuts, 100 faces per frame, 20,000 tracks.
 
 ``python benchmarks/bench_bounded.py`` makes each video, scans it with ``castlist scan`` in a
 process of its own, asks the system every few seconds how much memory that process has, and prints
@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from demo_video import SHOTS, compose_demo, fetch_pictures
-from large_video import SIDE, loop, mosaic, people_in, portraits
+
+from datasets.demo_video import SHOTS, compose_demo, fetch_pictures
+from datasets.large_video import SIDE, loop, mosaic, people_in, portraits
 
 SIZE = (192, 108)  # of the looped videos: small, for hours of them must end today
 EVERY = 2.0  # seconds between two looks at the memory
@@ -91,7 +92,7 @@ def _mosaic(folder: Path, name: str, faces: Path | None, shots: int, seconds: fl
         else people_in(faces, places)
     )
     mosaic(people, path, shots, seconds)
-    # Who shares a frame cannot be one character, so that 100 is the least, of four people too.
+    # Faces that share a frame are different characters, so there are at least 100.
     return Made(path, shots, shots * places, places)
 
 
@@ -122,7 +123,7 @@ def _resident(pid: int) -> int:
 
 
 def _watched(cast: Path) -> float | None:
-    """Say how far a video has been watched: the last part on disk knows."""
+    """Return how far a video has been watched, from the last checkpoint on disk."""
     last = max((cast / "parts").glob("*.npz"), default=None)
     if last is None:
         return None
@@ -134,7 +135,7 @@ def _watched(cast: Path) -> float | None:
 
 
 def opened(report: Path) -> str:
-    """Open the page in a browser and say what is seen there."""
+    """Open the page in a browser and return what it shows."""
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium")

@@ -21,7 +21,6 @@ from typing import Any
 
 import cv2
 import numpy as np
-from cut_videos import CONDITIONS, RATES, SEEDS, Image, Transition, Truth, make_split, not_there
 from scenedetect import (
     AdaptiveDetector,
     ContentDetector,
@@ -32,6 +31,16 @@ from scenedetect import (
 )
 
 from castlist.video.shots import GRID, CutFinder, DissolveFinder, signature
+from datasets.cut_videos import (
+    CONDITIONS,
+    RATES,
+    SEEDS,
+    Image,
+    Transition,
+    Truth,
+    make_split,
+    not_there,
+)
 
 Frames = Sequence[tuple[float, Image]]  # times in seconds, pictures 160 pixels wide
 Detector = Callable[[Frames], list[float]]

@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from bench_review import Case
 from numpy.typing import NDArray
 
+from benchmarks.bench_review import Case
 from castlist import nmi, read_tracks, shipped_model
 from castlist.cast import units as rules
 from castlist.cast.balls import Balls
@@ -78,7 +78,7 @@ def series(name: str, paths: list[Path], work: Path) -> None:
 
 
 def choose(work: Path) -> None:
-    """Join many choices of validation episodes by each rule; the people in them are who plays."""
+    """Join many draws of validation episodes by each rule; truth is the person who plays."""
     model = shipped_model()
     homes = [work / "recast_val", *sorted((work / "review_val").iterdir())]
     paths = [path for home in homes for path in sorted(home.glob("*.parquet"))]
@@ -108,7 +108,7 @@ def choose(work: Path) -> None:
 
 
 def grow(known: int, new: int, threshold: float) -> None:
-    """Print what one more episode costs where so many tracks are known."""
+    """Print the cost of one more episode, by the number of known tracks."""
     rng = np.random.default_rng(0)
     n_characters, dim = known // 20, 128
     middles = rng.normal(size=(n_characters, dim))

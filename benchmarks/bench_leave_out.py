@@ -47,7 +47,7 @@ def without_cannot_links(tracks: TrackSet, model: BallModel) -> Labels:
 
 
 def without_shared_frames(tracks: TrackSet, model: BallModel) -> Labels:
-    """Group as if nobody knew who shares a frame: neither averaging nor linkage."""
+    """Group without shared frames, in averaging and in linkage."""
     return without_cannot_links(replace(tracks, frame=np.full(tracks.n_faces, -1)), model)
 
 

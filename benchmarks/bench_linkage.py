@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ball_data import SHAPES, ball_points
-from linkage_check import check
-from linkage_methods import METHODS
+
+from benchmarks.ball_data import SHAPES, ball_points
+from benchmarks.linkage_check import check
+from benchmarks.linkage_methods import METHODS
 
 
 def child(

@@ -61,7 +61,7 @@ def best_ms(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def best_of_each(work: dict[str, Callable[[], object]], seconds: float = 20) -> dict[str, float]:
-    """Time each in turn, round after round, so that a busy machine is unfair to nobody."""
+    """Time each in turn, round after round, so that load on the machine affects all alike."""
     best = dict.fromkeys(work, float("inf"))
     until = time.perf_counter() + seconds
     rounds = 0

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from ball_data import ball_points
 from numpy.typing import NDArray
 
+from benchmarks.ball_data import ball_points
 from castlist import Linkage, complete_linkage
 from castlist.cluster.executor import RayExecutor
 from castlist.ray_cluster import cluster

@@ -39,12 +39,12 @@ from castlist.score.faces import match_faces, truth_of_tracks
 Rows = NDArray[np.int64]
 Weights = tuple[NDArray[np.float64], float]
 NOBODY = -1
-MOST = 500  # questions: so many are never asked
+MOST = 500  # questions; never reached
 
 
 @dataclass(frozen=True)
 class Case:
-    """Tracks, who they are, and what a scan makes of them.
+    """Tracks, their people, and the result of a scan.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Case:
         )  # fmt: skip
 
     def who(self, rows: Rows) -> int:
-        """Return who most of some tracks are."""
+        """Return the person of most of the given tracks."""
         known = self.truth[rows]
         known = known[known != NOBODY]
         return int(np.bincount(known).argmax()) if len(known) else NOBODY
@@ -108,7 +108,7 @@ def by_hand(one: Case, owner: Rows) -> tuple[int, int]:
     characters, where = np.unique(owner[known], return_inverse=True)
     cells = np.zeros((len(people), len(characters)), np.int64)
     np.add.at(cells, (who, where), 1)
-    # Each person has one home at most, a character of which they have tracks, and nobody shares it.
+    # Each person has at most one character, among those with their tracks, and does not share it.
     # All other tracks move. Of equal choices, the homes that hold most of somebody are taken.
     i, k = linear_sum_assignment(cells + len(who) * (cells > 0), maximize=True)
     home = np.full(len(people), -1)
@@ -120,7 +120,7 @@ def by_hand(one: Case, owner: Rows) -> tuple[int, int]:
 
 
 def true_answer(one: Case, pair: Compared) -> int:
-    """Say which of those it is compared with tracks in doubt are; -1 for none.
+    """Return which of the candidates the tracks in doubt belong to; -1 for none.
 
     What cannot be told stays where it is.
     """

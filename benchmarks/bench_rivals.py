@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clip_video import read_truth, truth_at
 from numpy.typing import NDArray
 
 from castlist.score.metrics import nmi
 from castlist.video.frames import Image, open_video
+from datasets.clip_video import read_truth, truth_at
 
 RATE = 5.0
 Found = list[tuple[float, NDArray[np.float64], int]]  # time, box, cluster

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from ball_data import ball_points
 from numpy.typing import NDArray
 
+from benchmarks.ball_data import ball_points
 from castlist import Features, TrackSet, complete_linkage, write_tracks
 from castlist.cluster.merging import Clusters, merge_graph, spanning
 from castlist.cluster.pair_search import Cloud, find_pivots, pair_search, pairs_within

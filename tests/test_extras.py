@@ -9,8 +9,7 @@ import pytest
 
 from castlist import BallModel, CastlistError, save_model, write_tracks
 from castlist.extras import require
-from tests.cast.folders import made_video, write_folder
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode, made_video, write_folder
 from tests.programs import run_program
 
 #: Runs what follows as if some packages were not installed.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import bench_review
 import numpy as np
 import pytest
 
+from benchmarks import bench_review
 from tests.cast.test_evidence import facts
 from tests.cast.test_questions import some_people
 

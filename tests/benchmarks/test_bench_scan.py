@@ -1,13 +1,15 @@
-"""The shipped model on a video of twelve people with a known truth: what castlist is for."""
+"""Accuracy of the shipped model on a video of twelve people with known truth."""
 
 from __future__ import annotations
 
-from bench_scan import judge
-from clip_video import compose
+import pytest
 
+from benchmarks.bench_scan import judge
 from castlist import scan
+from datasets.clip_video import compose
 
 
+@pytest.mark.slow
 def test_twelve_people_in_sixty_shots(clips, tmp_path):
     video = tmp_path / "twelve.mp4"
     shots = compose(clips, video, seed=11, shots=64)

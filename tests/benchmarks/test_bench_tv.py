@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import sys
 
-import bench_tv
 import numpy as np
 import pytest
-import tv_tables
 
+from benchmarks import bench_tv, tv_tables
 from castlist import Corrections
 from castlist.export.write import export_cast
 from castlist.score.clip import CharacterScore
-from tests.cast.folders import made_video, write_folder
-from tests.video.videos import write_video
+from datasets.small_videos import write_video
+from datasets.synthetic_casts import made_video, write_folder
 
 
 @pytest.fixture

@@ -20,16 +20,16 @@ def ended(monkeypatch, folder, name, *words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("bench_scan nothere", "nothere is no folder of .mp4 files"),
-        ("bench_scan", "None is no folder of .mp4 files"),
-        ("study_data nothere work", "there is no nothere/authors"),
-        ("bench_neighbours nothere", "there is no nothere/val.parquet"),
-        ("bench_cuts --data nothere", "there is no nothere/clips"),
-        ("cut_videos out --data nothere", "there is no nothere/clips"),
-        ("bench_review --episodes nothere", "no clips with truth"),
-        ("bench_pairs casts nothere", "nothere has no truth"),
-        ("bench_model nothere", "nothere has no track files"),
-        ("fit_certainty casts nothere nothere", "no truth, or no episodes"),
+        ("benchmarks.bench_scan nothere", "nothere is no folder of .mp4 files"),
+        ("benchmarks.bench_scan", "None is no folder of .mp4 files"),
+        ("datasets.study_data nothere work", "there is no nothere/authors"),
+        ("benchmarks.bench_neighbours nothere", "there is no nothere/val.parquet"),
+        ("benchmarks.bench_cuts --data nothere", "there is no nothere/clips"),
+        ("datasets.cut_videos out --data nothere", "there is no nothere/clips"),
+        ("benchmarks.bench_review --episodes nothere", "no clips with truth"),
+        ("benchmarks.bench_pairs casts nothere", "nothere has no truth"),
+        ("benchmarks.bench_model nothere", "nothere has no track files"),
+        ("datasets.fit_certainty casts nothere nothere", "no truth, or no episodes"),
     ],
 )
 def test_missing_data_are_named(words, said, tmp_path, monkeypatch, capsys):
@@ -38,7 +38,7 @@ def test_missing_data_are_named(words, said, tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["demo", "bench_loss"])
+@pytest.mark.parametrize("name", ["datasets.demo", "benchmarks.bench_loss"])
 def test_help_is_help(name, tmp_path, monkeypatch, capsys):
     assert ended(monkeypatch, tmp_path, name, "--help") == 0
     assert capsys.readouterr().out.startswith("usage:")

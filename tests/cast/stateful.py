@@ -23,7 +23,7 @@ from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
 from castlist.cast.rescan import regroup
 from castlist.cast.state import State
-from tests.cast.folders import THRESHOLD, points_of
+from datasets.synthetic_casts import THRESHOLD, points_of
 from tests.cast.model import Model, Moment, Seen, Word
 
 STEPS = 50  # of an example

@@ -7,7 +7,7 @@ import numpy as np
 from castlist import TrackSet
 from castlist.cast import anchors
 from castlist.cast.anchors import Anchor
-from tests.cast.folders import made_video, points_of
+from datasets.synthetic_casts import made_video, points_of
 
 
 def anchors_of(tracks, rows):

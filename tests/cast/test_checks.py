@@ -13,8 +13,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.events import Reversed
 from castlist.cast.history import sentence
 from castlist.cast.series import join
-from tests.cast.folders import made_video, write_folder
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode, made_video, write_folder
 
 RUN = {
     "settings": {"tracking": {"sample_rate": 5}},

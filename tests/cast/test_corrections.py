@@ -11,7 +11,7 @@ from castlist.cast.corrections import Corrections, checked_name
 from castlist.cast.folder import CORRECTIONS
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.shared_frames import SharedFrame
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_what_was_said_survives_another_scan(cast, folder):
 def test_two_that_were_named_stay_two_though_a_scan_takes_them_for_one(cast, folder, monkeypatch):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    monkeypatch.setattr("tests.cast.folders.THRESHOLD", 4.0)  # everybody is near everybody
+    monkeypatch.setattr("datasets.synthetic_casts.THRESHOLD", 4.0)  # everybody is near everybody
     write_folder(folder, made_video(prefix="new"))
     now = Corrections(folder)
     assert set(now.tracks.identity[now.character("Anna").tracks]) == {"p0"}

@@ -12,8 +12,7 @@ from castlist.cast.covers import shown_tracks, track_worth
 from castlist.cast.folder import FACES
 from castlist.cast.series import join
 from castlist.io.pictures import COVERS, write_covers
-from tests.cast.folders import made_video, write_folder, write_frames
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode, made_video, write_folder, write_frames
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from castlist.cast.corrections import Corrections
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 

@@ -11,7 +11,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import write_episode
 from castlist.cast.folder import EPISODES, FACES
 from castlist.cast.series import add, join
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode
 
 
 def test_pictures_of_an_add_that_was_killed_are_not_those_of_the_next(tmp_path):

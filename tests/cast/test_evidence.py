@@ -15,7 +15,7 @@ from castlist.cast.evidence import (
     likely_inside,
     shared_frames,
 )
-from tests.cast.folders import made_video
+from datasets.synthetic_casts import made_video
 
 NO_FRAMES = np.empty((0, 2), np.int64)
 

@@ -10,8 +10,7 @@ from castlist.cast.checks import RUN
 from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
 from castlist.cast.series import join
 from castlist.pipeline.run_manifest import read_manifest
-from tests.cast.folders import made_video, write_folder
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode, made_video, write_folder
 
 
 @pytest.mark.parametrize("name", [CAST, POINTS, RUN, TRACKS])

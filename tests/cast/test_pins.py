@@ -14,7 +14,7 @@ from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.recluster import accept, propose
 from castlist.cast.shared_frames import SharedFrame
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.recluster import accept, propose
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.cast.test_corrections import shape
 
 STEPS = 250

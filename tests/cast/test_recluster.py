@@ -13,7 +13,7 @@ from castlist.cast.links import Links
 from castlist.cast.log import ChangedMeanwhile
 from castlist.cast.recluster import accept, model_of, propose
 from castlist.cluster.tracks import cluster_points
-from tests.cast.folders import THRESHOLD, made_video, points_of, write_folder
+from datasets.synthetic_casts import THRESHOLD, made_video, points_of, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
 

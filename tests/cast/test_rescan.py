@@ -11,7 +11,7 @@ from castlist import InputError, TrackSet
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, NEXT_CAST
 from castlist.cast.recluster import accept, propose
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.cast.test_corrections import people, tracks_of
 
 
@@ -72,7 +72,7 @@ def test_other_settings_count_also_after_a_clustering_was_taken(cast, monkeypatc
     """The tracks are the same, so that the clustering would fit them."""
     accept(cast, propose(cast))
     assert len(cast.cast.characters) == 4
-    monkeypatch.setattr("tests.cast.folders.THRESHOLD", 1e-9)
+    monkeypatch.setattr("datasets.synthetic_casts.THRESHOLD", 1e-9)
     write_folder(cast.folder, cast.tracks)
     cast.refresh()
     assert len(cast.cast.characters) == len(cast.tracks)

@@ -19,18 +19,7 @@ from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
 from castlist.cast.series import AlreadyThere, add, balls_of, join, remove
 from castlist.io.lock import locked
-from tests.cast.folders import made_video, write_folder
-
-
-def episode(home, name, people=4, *, labels=None, seed=0, **how):
-    """Write the cast of a video; person k is the same in all of them."""
-    tracks = made_video(people, dim=128, seed=seed, **how)
-    tracks = dataclasses.replace(tracks, videos=(f"{name}.mp4",))
-    folder = write_folder(home / f"{name}.cast", tracks, labels, pictures=True)
-    run = json.loads((folder / RUN).read_text())
-    run["video"] = {"name": f"{name}.mp4", "bytes": len(name), "changed": seed, "duration": 40.0}
-    (folder / RUN).write_text(json.dumps(run))
-    return folder
+from datasets.synthetic_casts import episode, write_folder
 
 
 @pytest.fixture

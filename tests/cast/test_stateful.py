@@ -15,7 +15,7 @@ from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import add, join, remove
 from castlist.video.fingerprint import Fingerprint
-from tests.cast.folders import write_folder
+from datasets.synthetic_casts import write_folder
 from tests.cast.model import Moment, Moments, Seen, Word
 from tests.cast.stateful import (
     Talk,

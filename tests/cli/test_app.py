@@ -11,7 +11,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.cli.app import COMMANDS, load
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist
 
 #: Modules that are slow to import, or that a correction must not need.

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.export.write import To
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.test_series import by_track, episode, people
+from datasets.small_videos import plain, write_video
+from datasets.synthetic_casts import episode
+from robustness.review_server import Server
+from tests.cast.test_series import by_track, people
 from tests.programs import castlist
 from tests.rays import needs_ray
-from tests.review.server import Server
-from tests.video.videos import plain, write_video
 
 
 @pytest.fixture

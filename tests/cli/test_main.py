@@ -10,7 +10,7 @@ import pytest
 from castlist import CastlistError, __version__
 from castlist.cast.corrections import Corrections
 from castlist.cli import main
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import run_castlist
 
 

@@ -7,9 +7,9 @@ import pytest
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.learn.run_folder import LOG, MODEL
-from tests.cast.test_series import episode
+from datasets.small_videos import plain, write_video
+from datasets.synthetic_casts import episode
 from tests.programs import castlist
-from tests.video.videos import plain, write_video
 
 
 @pytest.fixture(scope="module")

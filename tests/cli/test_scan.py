@@ -11,8 +11,8 @@ from castlist import read_tracks
 from castlist.cli.scan import _print_table
 from castlist.pipeline.catalogue import Entry, Outcome
 from castlist.video.frames import open_video
+from datasets.small_videos import plain, write_video
 from tests.programs import castlist
-from tests.video.videos import plain, write_video
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def test_a_video_with_nobody_in_it(folder):
     assert found["characters"] == []
 
 
-def test_a_clip_is_one_character(folder, clips):
-    done = castlist("scan", clips / "d0.mp4", "-o", folder, "--json")
+def test_a_clip_is_one_character(folder, portraits):
+    done = castlist("scan", portraits / "guido.mp4", "-o", folder, "--json")
     (found,) = json.loads(done.stdout)
-    assert found["report"] == str(folder / "d0.cast" / "report.html")
+    assert found["report"] == str(folder / "guido.cast" / "report.html")
     assert [one["title"] for one in found["characters"]] == ["Character 1"]
     assert found["characters"][0]["seconds"] == pytest.approx(3.1, abs=0.3)
-    table = castlist("scan", clips / "d0.mp4", "-o", folder).stdout
+    table = castlist("scan", portraits / "guido.mp4", "-o", folder).stdout
     assert "Character 1" in table
     assert "1 character; 1 track in 0:03 of video" in table
 
@@ -53,17 +53,19 @@ def test_a_fast_scan_searches_half_as_many_frames(folder):
 
 
 @pytest.mark.parametrize("option", ["--characters", "--min-characters"])
-def test_more_characters_than_tracks_are_refused_after_the_video_is_read(folder, clips, option):
-    done = castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
+def test_more_characters_than_tracks_are_refused_and_what_was_watched_is_kept(
+    folder, portraits, option
+):
+    done = castlist("scan", portraits / "guido.mp4", "-o", folder, option, "2", code=2)
     at_least = "at least " if option == "--min-characters" else ""
-    said = f"d0.mp4: cannot make {at_least}2 characters of 1 track; give at most 1"
+    said = f"guido.mp4: cannot make {at_least}2 characters of 1 track; give at most 1"
     assert said in done.stderr
-    cast = folder / "d0.cast"
+    cast = folder / "guido.cast"
     assert list((cast / "parts").glob("*.npz"))
-    castlist("scan", clips / "d0.mp4", "-o", folder, option, "1")
+    castlist("scan", portraits / "guido.mp4", "-o", folder, option, "1")
     watched = json.loads((cast / "run.json").read_text())["stages"]["tracking faces"]
     assert watched["resumed_at"] == watched["end"] > 0  # nothing was watched again
-    castlist("scan", clips / "d0.mp4", "-o", folder, option, "2", code=2)
+    castlist("scan", portraits / "guido.mp4", "-o", folder, option, "2", code=2)
     stages = json.loads((cast / "run.json").read_text())["stages"]
     assert stages["tracking faces"] == watched
     assert set(stages) == {"watch", "group", "report"}  # of the one that could be
@@ -116,8 +118,8 @@ def test_mistakes_are_one_message_and_exit_code_2(folder, words, message, monkey
     assert message in " ".join(done.stderr.split())
 
 
-def test_describe(folder, clips):
-    with open_video(clips / "d10.mp4") as video:
+def test_describe(folder, portraits):
+    with open_video(portraits / "katherine.mp4") as video:
         image = next(video.frames()).image()
     for name in ("ann/1.jpg", "ann/2.jpg", "bob/1.jpg"):
         (folder / "album" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, TRACKS
 from castlist.export.timecode import exact_rate
 from castlist.export.timeline import Timeline, timelines
-from tests.cast.folders import write_folder
+from datasets.synthetic_casts import write_folder
 
 #: What names and files may be called, and formats stumble over.
 AWKWARD = 'Zoë "Zed" <Lee> & Söhne, |1| --> 100 %'

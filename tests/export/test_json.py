@@ -9,7 +9,7 @@ from castlist import Corrections
 from castlist.cast.series import join
 from castlist.export.json import json_lines, json_schema
 from castlist.export.timeline import timelines
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode
 from tests.export.casts import (
     AWKWARD,
     SPANS,

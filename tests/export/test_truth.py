@@ -13,7 +13,7 @@ from castlist.export.truth import truth_lines
 from castlist.export.write import ExportSettings, export_cast
 from castlist.io.truth import read_truth
 from castlist.score.clip import score_clip
-from tests.cast.folders import made_video, write_folder
+from datasets.synthetic_casts import made_video, write_folder
 from tests.export.casts import AWKWARD, made_cast, made_timeline, nobody
 
 

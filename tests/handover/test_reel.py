@@ -6,7 +6,7 @@ import pytest
 
 from castlist import InputError
 from castlist.handover.reel import Clip, write_reel
-from tests.video.videos import plain
+from datasets.small_videos import plain
 
 RATE = 25
 SIZE = (64, 48)

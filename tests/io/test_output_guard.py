@@ -11,8 +11,7 @@ from castlist.cast import checks, episodes, folder
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.io.output_guard import OWN, check_file, check_for_run, check_for_scan, is_cast
-from tests.cast.folders import made_video, write_folder
-from tests.cast.test_series import episode
+from datasets.synthetic_casts import episode, made_video, write_folder
 
 
 @pytest.fixture

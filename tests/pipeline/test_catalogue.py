@@ -16,8 +16,8 @@ from castlist.pipeline.catalogue import Entry, find_videos, scan_all, scan_to_ad
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.tracking_settings import TrackingSettings
+from datasets.small_videos import plain, write_video
 from tests.programs import castlist
-from tests.video.videos import plain, write_video
 
 
 @pytest.fixture

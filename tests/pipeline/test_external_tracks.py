@@ -18,7 +18,8 @@ from castlist.pipeline.scan import PARTS, scan
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.tracking_settings import TrackingSettings
-from tests.cast.folders import made_video, write_film
+from datasets.clip_video import compose
+from datasets.synthetic_casts import made_video, write_film
 from tests.programs import castlist
 
 
@@ -143,13 +144,17 @@ def test_tracks_are_of_one_video(film, tmp_path):
     assert "one video at a time" in done.stderr
 
 
-@pytest.mark.parametrize("to", ["mot", "cvat"])
-def test_real_faces_that_went_out_come_in_again(clips, tmp_path, to):
-    from clip_video import compose
+@pytest.fixture(scope="module")
+def scanned(portraits, tmp_path_factory):
+    """Four shots of real faces, scanned."""
+    path = tmp_path_factory.mktemp("sample") / "sample.mp4"
+    compose(portraits, path, seed=5, size=(640, 360), shots=4)
+    return path, scan(path, settings=ScanSettings(finetune=False))
 
-    path = tmp_path / "sample.mp4"
-    compose(clips, path, seed=5, size=(640, 360), shots=6)
-    found = scan(path, settings=ScanSettings(finetune=False))
+
+@pytest.mark.parametrize("to", ["mot", "cvat"])
+def test_exported_tracks_of_real_faces_are_read_again(scanned, tmp_path, to):
+    path, found = scanned
     cast = Corrections(found.folder)
     (file,) = export_cast(cast, to, tmp_path / "tracks")
     again = scan(path, tmp_path / "again.cast", ScanSettings(tracks=file, finetune=False))
@@ -162,7 +167,7 @@ def test_real_faces_that_went_out_come_in_again(clips, tmp_path, to):
     assert alike.min() > 0.9
 
 
-def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
+def test_a_face_cut_by_its_box_alone_is_still_its_own(portraits):
     """Landmarks guessed by the box describe the same person, if less well."""
     from castlist.video.describe import open_describer
     from castlist.video.detect import open_detector
@@ -170,8 +175,8 @@ def test_a_face_cut_by_its_box_alone_is_still_its_own(clips):
     from castlist.video.frames import open_video
 
     detector, describer = open_detector(), open_describer()
-    for name in ("d10", "d11"):
-        with open_video(clips / f"{name}.mp4") as video:
+    for name in ("guido", "katherine"):
+        with open_video(portraits / f"{name}.mp4") as video:
             image = next(video.frames()).image()
         faces = detector.detect(image)
         box = faces.box[0]

@@ -27,16 +27,22 @@ def content(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def seasons(tmp_path, clips):
-    """Two seasons, both with an ``e01.mp4``, and the cast of the first, with a name."""
-    for season, clip in (("s01", "d0"), ("s02", "d10")):
+@pytest.fixture(scope="module")
+def scanned_seasons(portraits, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("seasons")
+    for season, clip in (("s01", "guido"), ("s02", "katherine")):
         (tmp_path / season).mkdir()
-        shutil.copyfile(clips / f"{clip}.mp4", tmp_path / season / "e01.mp4")
+        shutil.copyfile(portraits / f"{clip}.mp4", tmp_path / season / "e01.mp4")
     scan_all(find_videos([tmp_path / "s01"], tmp_path / "casts"), ScanSettings())
     with closing(Corrections(tmp_path / "casts" / "e01.cast")) as cast:
         cast.name(1, "Anna")
     return tmp_path
+
+
+@pytest.fixture
+def seasons(scanned_seasons, tmp_path):
+    """Two seasons, both with an ``e01.mp4``, and the cast of the first, with a name."""
+    return shutil.copytree(scanned_seasons, tmp_path, dirs_exist_ok=True)
 
 
 def test_another_season_does_not_replace_the_first(seasons):

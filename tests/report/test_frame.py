@@ -9,7 +9,7 @@ from castlist.cast.cast import Cast
 from castlist.io.pictures import Cover
 from castlist.report.page import write_report
 from castlist.video.pictures import as_jpeg, frame_view
-from tests.cast.folders import drawn_face
+from datasets.synthetic_casts import drawn_face
 from tests.report.test_page import character, tracks_at
 
 

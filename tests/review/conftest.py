@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cast.folders import made_video, write_film, write_folder, write_frames
+from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
 
 
 @pytest.fixture(scope="module")

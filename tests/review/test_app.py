@@ -9,8 +9,8 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CORRECTIONS, FACES
-from tests.cast.folders import made_video, write_folder
-from tests.review.server import Server
+from datasets.synthetic_casts import made_video, write_folder
+from robustness.review_server import Server
 
 
 @pytest.fixture(scope="module")

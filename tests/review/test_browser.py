@@ -7,8 +7,8 @@ import os
 import pytest
 
 from castlist.cast.corrections import Corrections
-from tests.cast.folders import made_video, write_film, write_folder, write_frames
-from tests.review.server import Server
+from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
+from robustness.review_server import Server
 
 #: Where to put pictures of the views, for the docs; nowhere if not given.
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
@@ -397,7 +397,7 @@ def test_a_track_is_cut_and_history_shows_who_moved(page, home):
 
 
 def test_a_page_says_that_the_video_was_scanned_again(page, home):
-    from tests.cast.folders import made_video, write_folder
+    from datasets.synthetic_casts import made_video, write_folder
 
     write_folder(home, made_video(rate=4, prefix="new"), pictures=True)
     page.get_by_text("The video was scanned again").wait_for()

@@ -11,9 +11,9 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, find_video
 from castlist.review.app import make_app
 from castlist.review.files import SafeJSONResponse, match_video, playable
-from tests.cast.folders import made_video, write_folder
-from tests.review.server import Server
-from tests.video.videos import plain, write_video
+from datasets.small_videos import plain, write_video
+from datasets.synthetic_casts import made_video, write_folder
+from robustness.review_server import Server
 
 
 def test_only_videos_are_played(tmp_path):

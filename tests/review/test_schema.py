@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from castlist.cast.corrections import Corrections
 from castlist.review.app import make_app
-from tests.review.server import Server
+from robustness.review_server import Server
 
 CHECKS = [
     not_a_server_error, status_code_conformance, content_type_conformance,

@@ -17,7 +17,7 @@ from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import ChangedMeanwhile
 from castlist.review.app import make_app
-from tests.cast.folders import write_folder
+from datasets.synthetic_casts import write_folder
 from tests.cast.model import Model, Seen
 from tests.cast.stateful import PythonClient, new_home, run
 from tests.cast.test_stateful import SCANS, VERBS, OneVideo

@@ -7,7 +7,7 @@ from castlist.cast.folder import FACES
 from castlist.io.pictures import write_covers
 from castlist.report.page import report_folder
 from castlist.review.views import cast_view
-from tests.cast.folders import made_video, write_folder, write_frames
+from datasets.synthetic_casts import made_video, write_folder, write_frames
 
 
 def first_faces(folder):

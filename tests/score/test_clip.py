@@ -12,7 +12,7 @@ from castlist import TrackSet, read_tracks
 from castlist.cast.cast import load_cast
 from castlist.io.truth import COLUMNS, Truth, read_truth
 from castlist.score.clip import add_widths, score_clip, seconds_of_samples, summarise
-from tests.cast.folders import write_folder
+from datasets.synthetic_casts import write_folder
 
 
 def made(tracks, truth):

@@ -11,7 +11,7 @@ from PIL import Image
 
 from castlist import InputError
 from castlist.video.frames import open_video
-from tests.video.videos import plain, write_video
+from datasets.small_videos import plain, write_video
 
 
 def colours(path) -> list[int]:

@@ -86,12 +86,9 @@ def test_a_look_width_that_is_given_says_how_small_a_face_can_be():
     assert smallest_face((3840, 2160), TrackingSettings(look_width=3840, min_face=10)) == 15
 
 
-@pytest.mark.usefixtures("package_index")
-def test_real_faces_are_found_small_and_tilted(tmp_path):
-    from demo_video import fetch_pictures
-
+def test_real_faces_are_found_small_and_tilted(pictures):
     detector = open_detector()
-    for path in fetch_pictures(tmp_path):
+    for path in pictures:
         image = cv2.imread(str(path))
         height, width = image.shape[:2]
         for scale, turn in ((0.5, 0.0), (0.3, 30.0), (0.3, -30.0)):

@@ -14,7 +14,7 @@ from castlist.video.external_tracks import LANDMARKS, ExternalBoxes, located, tr
 from castlist.video.frames import open_video
 from castlist.video.sampling import ResumePoint
 from castlist.video.tracking_settings import TrackingSettings
-from tests.video.videos import plain, write_video
+from datasets.small_videos import plain, write_video
 
 
 class NoFaces:

@@ -17,7 +17,7 @@ from castlist.video.face_selection import (
     title_strokes,
 )
 from castlist.video.pictures import Picture
-from tests.cast.folders import drawn_face
+from datasets.synthetic_casts import drawn_face
 
 BOX = np.array([110, 70, 100, 120], np.float32)
 LANDMARKS = (TEMPLATE - 56) * 1.05 + BOX[:2] + BOX[2:] / 2

@@ -13,7 +13,7 @@ import pytest
 
 from castlist.video.fingerprint import Fingerprint, difference, difference_from, fingerprint
 from castlist.video.frames import open_video
-from tests.video.videos import write_video
+from datasets.small_videos import write_video
 
 
 def film(path, shots, seconds=4, fps=5, codec="libx264", **options):

@@ -13,7 +13,7 @@ import pytest
 
 from castlist import CastlistError, InputError
 from castlist.video.frames import open_video
-from tests.video.videos import plain, turn_upright, write_video
+from datasets.small_videos import plain, turn_upright, write_video
 
 QUARTERS = np.zeros((48, 64, 3), np.uint8)
 QUARTERS[:24, :32] = (0, 0, 255)  # red on the upper left

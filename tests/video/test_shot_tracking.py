@@ -13,8 +13,8 @@ from castlist.video.frames import open_video
 from castlist.video.sampling import ResumePoint
 from castlist.video.shot_tracking import track_shots
 from castlist.video.tracking_settings import TrackingSettings
+from datasets.small_videos import plain, write_video
 from tests.video.test_external_tracks import Colours
-from tests.video.videos import plain, write_video
 
 RED, BLUE = (30, 30, 200), (200, 30, 30)
 RATES = [1, 5, 12, Fraction(24000, 1001), Fraction(30000, 1001), 50]

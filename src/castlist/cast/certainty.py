@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 #: Logistic regression of whether a character is of one person, on the margin; and of whether a
 #: single track is all there is of its person, on the similarity to others: fitted by
-#: ``benchmarks/fit_certainty.py``.
+#: ``datasets/fit_certainty.py``.
 SLOPE, OFFSET = 4.51, 1.57
 SINGLE_SLOPE, SINGLE_OFFSET = -4.32, 1.99
 #: And of whether a track is in the character of its person, on its own margin.

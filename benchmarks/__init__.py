@@ -1,0 +1,1 @@
+"""Measure speed, memory and accuracy."""

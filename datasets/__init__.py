@@ -1,0 +1,1 @@
+"""Make the data that benchmarks, studies, tests and training use."""

@@ -1,0 +1,55 @@
+"""Write small videos from arrays."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]  # height × width × BGR
+
+
+def write_video(
+    path: Path, images: Iterable[Image], fps: int | Fraction = 25, codec: str = "mpeg4",
+    times: Iterable[float] | None = None, pixels: str = "yuv420p", **options: str,
+) -> Path:  # fmt: skip
+    """Write BGR images as a video; ``times`` (seconds) give a variable frame rate."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=fps, options=options)
+        assert isinstance(stream, av.VideoStream)
+        stream.pix_fmt = pixels
+        stream.bit_rate = 4_000_000
+        if times is not None:
+            stream.codec_context.time_base = Fraction(1, 1000)
+        moments = iter(times) if times is not None else None
+        for i, image in enumerate(images):
+            if not i:
+                stream.height, stream.width = image.shape[:2]
+            frame = av.VideoFrame.from_ndarray(image, "bgr24").reformat(format=pixels)
+            frame.time_base = Fraction(1, 1000) if moments else Fraction(1, fps)
+            frame.pts = round(1000 * next(moments)) if moments else i
+            for packet in stream.encode(frame):
+                container.mux(packet)
+        for packet in stream.encode(None):
+            container.mux(packet)
+    return path
+
+
+def plain(colour: tuple[int, int, int], size: tuple[int, int] = (64, 48)) -> Image:
+    """Return an image of one colour."""
+    return np.full((size[1], size[0], 3), colour, np.uint8)
+
+
+def turn_upright(path: Path, quarter_turns_clockwise: int) -> None:
+    """Set the rotation in the track header of an MP4 file."""
+    data = bytearray(path.read_bytes())
+    at = data.index(b"tkhd") + 4 + 40  # version 0: the matrix is 40 bytes in
+    a, b = {1: (0, 1), 2: (-1, 0), 3: (0, -1)}[quarter_turns_clockwise]
+    one = 1 << 16
+    struct.pack_into(">9i", data, at, a * one, b * one, 0, -b * one, a * one, 0, 0, 0, 1 << 30)
+    path.write_bytes(bytes(data))

@@ -1,0 +1,136 @@
+"""Make the data of docs/research/study.md: ``python datasets/study_data.py DATA WORK``.
+
+DATA holds ``authors`` and ``faces`` (docs/research/data.md). WORK receives the photographs and,
+described by SFace, these tracks: LFW's training and validation people, YouTube Faces, and the 12
+recast episodes. For validation, the BBT episodes are recast with other people and with people who
+look alike, and the BUFFY episodes with other people. ``--for review`` makes only recast episodes,
+and BBT's once more. Files that exist are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from castlist.cli.common import progress as progress_bar
+from castlist.cli.common import read_names
+from datasets.recast import key, photographs, recast_folder
+
+# What is trained on, each photograph and copies degraded as television does, all different; what is
+# validated on, stretches of faces that look alike, as the tracks of a video do.
+LOOKS = {"train": ("--degraded", "3"), "val": ("--television", "4")}
+NAMED_IN_TEST = 37
+SEED, VALIDATION_SEED = 1, 2
+# More of validation. BUFFY's have a cast each: all of them together, and the sixth, have more
+# roles than there are people for validation. Look-alikes play BBT's once more.
+BUFFY = {f"buffy_s05e0{k}": (f"buffy_s05e0{k}", 10 + k) for k in range(1, 6)}
+REVIEW = {"bbt": ("bbt_*", 3)} | BUFFY
+ALIKE = "recast_alike"
+
+
+def unpack(faces: Path, work: Path, *names: str) -> None:
+    for name in names:
+        if not (work / name).is_dir():
+            print(f"unpacking {name}.zip", flush=True)
+            with TemporaryDirectory(dir=work) as partial:  # half an archive is none
+                zipfile.ZipFile(faces / f"{name}.zip").extractall(partial)
+                (Path(partial) / name).rename(work / name)
+
+
+def describe(folder: Path, out: Path, *options: str) -> None:
+    if not out.is_file():
+        words = ["castlist", "describe", str(folder), *options, "-o", str(out)]
+        print("$", *words, flush=True)
+        subprocess.run([sys.executable, "-m", *words], check=True)
+
+
+def describe_lfw(faces: Path, work: Path, prefix: str = "", *options: str) -> None:
+    """Describe the photographs that are trained on and validated on."""
+    unpack(faces, work, "lfw")
+    for part in ("train", "val"):
+        people = str(faces / f"lfw_{part}_ids.txt")
+        file = work / f"{prefix}{part}.parquet"
+        describe(work / "lfw", file, "--people", people, *LOOKS[part], *options)
+
+
+def describe_ytf(faces: Path, work: Path) -> None:
+    """Describe the real tracks of YouTube Faces."""
+    unpack(faces, work, "ytf")
+    describe(work / "ytf", work / "ytf.parquet")
+
+
+def recast_part(data: Path, work: Path, part: str) -> None:
+    """Recast the 12 episodes for the test, or, with other people, BBT's for validation."""
+    faces = data / "faces"
+    unpack(faces, work, "lfw", "pins")
+    pins = photographs(work / "pins")
+    order = [sorted(pins)[i] for i in np.random.default_rng(SEED).permutation(len(pins))]
+    parts = {
+        "recast_val": ("bbt_*", VALIDATION_SEED),
+        "recast": ("*", SEED),
+        ALIKE: ("bbt_*", 4),
+        **{f"review_val/{name}": what for name, what in REVIEW.items()},
+    }
+    test = part == "recast"
+    people = order[:NAMED_IN_TEST] if test else order[NAMED_IN_TEST:]
+    list_of = "excluded" if test else "val"
+    videos, seed = parts[part]
+    named = {person: pins[person] for person in people}
+    unnamed = photographs(work / "lfw", read_names(faces / f"lfw_{list_of}_ids.txt"))
+    # People of Pins play named characters only, so nobody is in both parts.
+    unnamed = {one: unnamed[one] for one in unnamed if key(one) not in map(key, pins)}
+    print(f"recasting {part}", flush=True)
+    with progress_bar() as report:
+        recast_folder(
+            data / "authors", work / part, named, unnamed,
+            videos=videos, seed=seed, alike=part == ALIKE, progress=report,
+        )  # fmt: skip
+
+
+def needed(data: Path, work: Path, purpose: str) -> list[Path]:
+    """Return what must be there to begin: the authors' data, and photographs not unpacked yet."""
+    archives = ["lfw", "pins"] if purpose == "review" else ["lfw", "pins", "ytf"]
+    lists = ["excluded", "val"] if purpose == "review" else ["excluded", "val", "train"]
+    faces = data / "faces"
+    return [
+        data / "authors",
+        *(faces / f"{name}.zip" for name in archives if not (work / name).is_dir()),
+        *(faces / f"lfw_{name}_ids.txt" for name in lists),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--for", dest="purpose", choices=["study", "review"], default="study")
+    given = parser.parse_args()
+    data, work = given.data, given.work
+    if missing := [path for path in needed(data, work, given.purpose) if not path.exists()]:
+        parser.error(
+            f"there is no {missing[0]}: docs/research/data.md lists what to download and how to "
+            "prepare it; CASTLIST_DATA names the folder"
+        )
+    work.mkdir(parents=True, exist_ok=True)
+    recast_part(data, work, "recast_val")
+    recast_part(data, work, "recast")
+    for name in BUFFY:
+        recast_part(data, work, f"review_val/{name}")
+    if given.purpose == "review":
+        recast_part(data, work, "review_val/bbt")
+        return
+    recast_part(data, work, ALIKE)
+    describe_lfw(data / "faces", work)
+    describe_ytf(data / "faces", work)
+    # Another base CNN, for the ablation; its weights are for research only.
+    describe_lfw(data / "faces", work, "mbf_", "--describer", "arcface-mbf")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Try broken files, full disks, killed processes and a loaded server."""

@@ -1,0 +1,1 @@
+"""Disks, permissions, kills and load."""

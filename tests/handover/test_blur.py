@@ -7,9 +7,9 @@ import pytest
 from castlist import InputError
 from castlist.export.timeline import timelines
 from castlist.handover.blur import MARGIN, blur_faces, unsure_stretches, write_blurred
+from datasets.small_videos import write_video
 from tests.export.casts import made_cast
 from tests.handover.test_reel import lengths
-from datasets.small_videos import write_video
 
 SIZE = (640, 360)
 #: Where made_cast() puts the faces of two people: left, top, width, height.

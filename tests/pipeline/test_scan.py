@@ -156,12 +156,12 @@ def test_parts_of_a_scan_killed_while_it_removed_them_are_gone(tmp_path):
     assert files(folder) == before
 
 
-def test_people_who_dissolve_into_each_other_are_two_tracks(portraits, tmp_path):
+def test_people_who_dissolve_into_each_other_are_two_tracks(clips, tmp_path):
     def frames(name, count):
-        with open_video(portraits / f"{name}.mp4") as video:
+        with open_video(clips / f"{name}.mp4") as video:
             return [f.image() for f, _ in zip(video.frames(), range(count), strict=False)]
 
-    first, second = frames("christophe", 75), frames("filippo", 75)
+    first, second = frames("d10", 75), frames("d11", 75)
     mix = [np.asarray((1 - k / 25) * a + k / 25 * b, np.uint8)
            for k, (a, b) in enumerate(zip(first[50:], second[:25], strict=True))]  # fmt: skip
     path = write_video(tmp_path / "dissolve.mp4", first[:50] + mix + second[25:])

@@ -26,11 +26,10 @@ from sklearn.preprocessing import StandardScaler
 from castlist import cluster_tracks, embed_tracks, read_tracks, shipped_model
 from castlist.cast import evidence
 from castlist.cast.answers import Answer
-from castlist.cast.candidates import parts_of
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
 from castlist.cast.folder import CAST, POINTS, TRACKS
-from castlist.cast.questions import Compared, questions
+from castlist.cast.questions import Compared, parts_of, questions
 from castlist.cast.state import State
 from castlist.io.truth import read_truth
 from castlist.io.untrusted import load_array

@@ -22,8 +22,8 @@ from castlist import (
     save_model,
     write_tracks,
 )
-from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.checks import RUN
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import RUN, save_cast
 from castlist.cast.episodes import BALLS
 from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
 from castlist.cast.series import join

@@ -22,9 +22,9 @@ from castlist import (
     read_plan,
     read_tracks,
 )
-from castlist.cast.balls import Balls
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import BALLS
+from castlist.cast.matching import Balls
 from castlist.export.write import FORMATS, export_cast
 from castlist.io.read import read_given
 from castlist.learn.run_folder import Run
@@ -78,7 +78,7 @@ def _read_cast(home: Path, path: Path) -> None:
     with closing(Corrections(folder)) as found:
         _show(found)
     if path.name == BALLS:
-        Balls.load(path).homes(np.eye(128, dtype=np.float32)[:1], 0.3)
+        Balls.load(path).nearest(np.eye(128, dtype=np.float32)[:1], 0.3)
 
 
 def _show(found: Corrections) -> None:

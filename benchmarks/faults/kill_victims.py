@@ -93,7 +93,7 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
 
 def _rescan(inputs: Path, clips: Path | None) -> Victim:
     """Scan a video that is scanned and corrected, with another setting."""
-    from castlist.cast.cast import digest
+    from castlist.cast.cast_file import digest
     from castlist.cast.corrections import Corrections
     from castlist.cluster.links import by_first_appearance
     from castlist.errors import InputError

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from castlist import InputError, TrackSet, write_tracks
-from castlist.cast.cast import make_cast, save_cast
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import save_cast
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, TRACKS, write_points
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.log import ConflictError
 from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
 from castlist.cast.rescan import regroup
@@ -223,7 +224,7 @@ class Talk(RuleBasedStateMachine):
             behind = False
         try:
             call()
-        except ChangedMeanwhile:
+        except ConflictError:
             assert behind
             self.counted["stale"] += 1
             assert self.fresh() == before

@@ -9,8 +9,8 @@ import pytest
 from castlist import InputError
 from castlist.cast.corrections import Corrections, checked_name
 from castlist.cast.folder import CORRECTIONS
-from castlist.cast.log import ChangedMeanwhile
-from castlist.cast.shared_frames import SharedFrame
+from castlist.cast.links import OverlappingTracksError
+from castlist.cast.log import ConflictError
 from tests.cast.folders import made_video, write_folder
 
 
@@ -22,7 +22,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def cast(folder):
-    return Corrections(folder)
+    with Corrections(folder) as cast:
+        yield cast
 
 
 def people(cast: Corrections) -> dict[int, set[str]]:
@@ -49,6 +50,17 @@ def what_was_said(cast: Corrections) -> set:
     return {
         (one.name, one.state, tuple(sorted(one.tracks.tolist()))) for one in cast.cast.characters
     }
+
+
+def test_leaving_the_context_closes_the_log(folder):
+    with Corrections(folder) as cast:
+        cast.name(1, "Anna")
+        assert cast.log._db is not None
+    assert cast.log._db is None
+    with pytest.raises(RuntimeError), Corrections(folder) as cast:
+        assert cast.character(1).name == "Anna"
+        raise RuntimeError
+    assert cast.log._db is None
 
 
 def test_it_begins_as_clustered(cast):
@@ -85,7 +97,7 @@ def test_two_names_are_asked_about(cast):
 
 
 def test_who_shares_a_frame_is_not_merged_unless_waived(cast):
-    with pytest.raises(SharedFrame, match="share a frame, the first at") as caught:
+    with pytest.raises(OverlappingTracksError, match="share a frame, the first at") as caught:
         cast.merge([1, 2])
     assert caught.value.pairs[0] == ("0000", "0001")
     assert cast.last == 0
@@ -94,7 +106,7 @@ def test_who_shares_a_frame_is_not_merged_unless_waived(cast):
     # What was waived once is waived: taken apart and put together again, nobody asks.
     cast.move(tracks_of(cast, 1)[:1])
     cast.move(["0000"], to=1)
-    with pytest.raises(SharedFrame):
+    with pytest.raises(OverlappingTracksError):
         cast.move(["0002"], to=4)
 
 
@@ -116,7 +128,9 @@ def test_whole_characters_can_be_split_off_together(cast):
     assert tracks_of(cast, int(cast.state.owner[cast.rows(["0000"])[0]])) == ["0000", "0004"]
     cast.move(["0001"])
     cast.undo()
-    with pytest.raises(SharedFrame, match=r"^1 pair of these tracks shares a frame, at 0\.0 s"):
+    with pytest.raises(
+        OverlappingTracksError, match=r"^1 pair of these tracks shares a frame, at 0\.0 s"
+    ):
         cast.move(["0000", "0001"])
 
 
@@ -190,7 +204,7 @@ def test_who_leaves_in_an_answer_needs_no_waiver(cast):
     cast.undo()
     cast.merge([2, 3])
     mine = [track for track in tracks_of(cast, 2) if int(track) % 4 == 1]
-    with pytest.raises(SharedFrame):
+    with pytest.raises(OverlappingTracksError):
         cast.answer(tracks_of(cast, 1), [tracks_of(cast, 2)])
     cast.answer([t for t in tracks_of(cast, 2) if int(t) % 4 == 2], [], [mine])
     assert people(cast)[2] == {"p2"}
@@ -228,7 +242,7 @@ def test_undo_goes_back_step_by_step_and_redo_forward(cast):
 def test_two_at_once_cannot_overwrite_each_other(cast, folder):
     other = Corrections(folder)
     other.name(1, "Anna")
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ConflictError):
         cast.name(1, "Bo", after=0)
     cast.refresh()
     assert cast.character(1).name == "Anna"

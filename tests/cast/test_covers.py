@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.covers import shown_tracks, track_worth
+from castlist.cast.covers import picture_quality, shown_tracks
 from castlist.cast.folder import FACES
 from castlist.cast.series import join
 from castlist.io.pictures import COVERS, write_covers
@@ -54,9 +54,9 @@ def test_points_that_are_all_alike_are_no_strays():
 
 
 def test_where_no_quality_is_known_the_longest_track_is_the_cover():
-    worth = track_worth(np.array([3, 9, 5]), np.zeros(3))
+    worth = picture_quality(np.array([3, 9, 5]), np.zeros(3))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [1]
-    worth = track_worth(np.array([3, 9, 5]), np.array([0.2, 0.0, 0.1]))
+    worth = picture_quality(np.array([3, 9, 5]), np.array([0.2, 0.0, 0.1]))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [0]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import write_episode
 from castlist.cast.folder import EPISODES, FACES

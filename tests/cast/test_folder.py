@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
 from castlist.cast.series import join
 from castlist.pipeline.run_manifest import read_note

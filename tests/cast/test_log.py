@@ -13,8 +13,8 @@ import pytest
 
 from castlist import CastlistError, InputError
 from castlist.cast.anchors import Anchor
-from castlist.cast.events import Named, Pinned, Reversed, Words
-from castlist.cast.log import ChangedMeanwhile, Clustering, Log
+from castlist.cast.events import Edit, Named, Pinned, Reversed
+from castlist.cast.log import Clustering, ConflictError, Log
 
 UNDO = Reversed(event=1)
 ONE = Anchor("scan", "v", "1", ((0.5, 1.0, 2.0, 3.0, 4.0),), "SFace", np.float32([0.6, 0.8]))
@@ -29,7 +29,7 @@ def test_nothing_said_makes_no_file(tmp_path):
 def test_what_is_said_is_there_for_others(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
     assert first.anchor([ONE]) == [1]
-    words = Words(pins=(Pinned(id=7, tracks=(1,)),), names=(Named(id=7, name='Zoë "x"\n\''),))
+    words = Edit(pins=(Pinned(id=7, tracks=(1,)),), names=(Named(id=7, name='Zoë "x"\n\''),))
     first.append("name", words, 0, "me")
     (event,) = second.events()
     assert (event.number, event.who, event.kind) == (1, "me", "name")
@@ -40,7 +40,7 @@ def test_what_is_said_is_there_for_others(tmp_path):
 def test_who_has_not_seen_the_last_event_is_told(tmp_path):
     first, second = Log(tmp_path / "c.db"), Log(tmp_path / "c.db")
     first.append("undo", UNDO, 0)
-    with pytest.raises(ChangedMeanwhile, match="somebody else"):
+    with pytest.raises(ConflictError, match="somebody else"):
         second.append("undo", UNDO, 0)
     assert first.last == 1
 
@@ -83,7 +83,7 @@ def test_a_clustering_comes_back_as_it_was(tmp_path):
 def test_a_clustering_that_comes_too_late_is_not_kept(tmp_path):
     log = Log(tmp_path / "c.db")
     log.append("undo", UNDO, 0)
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ConflictError):
         log.append_clustering(Clustering(["a"], np.array([1]), np.zeros((1, 2), np.float32)), 0)
     with pytest.raises(InputError, match="damaged clustering"):
         log.clustering(1)
@@ -98,10 +98,10 @@ def test_no_id_is_given_twice(tmp_path):
     assert first.reserve(3, 5) == 5
     assert second.reserve(2, 1) == 8
     assert first.next_id(1) == 10
-    first.append("move", Words(), 0, new=[10, 11])
+    first.append("move", Edit(), 0, new=[10, 11])
     assert second.next_id(1) == 12
-    with pytest.raises(ChangedMeanwhile, match="characters were made"):
-        second.append("move", Words(), 1, new=[11])
+    with pytest.raises(ConflictError, match="characters were made"):
+        second.append("move", Edit(), 1, new=[11])
     assert second.last == 1
     with pytest.raises(InputError, match="no numbers are left"):
         first.reserve(2**31, 1)
@@ -153,7 +153,7 @@ def test_what_there_was_no_room_for_was_not_said(tmp_path):
     (pages,) = log._db.execute("PRAGMA page_count").fetchone()
     log._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(CastlistError, match="c.db: .*disk is full"):
-        log.append("name", Words(names=(Named(id=1, name="x" * 1000),) * 100), 1)
+        log.append("name", Edit(names=(Named(id=1, name="x" * 1000),) * 100), 1)
     assert log.last == Log(tmp_path / "c.db").last == 1
     log._db.execute("PRAGMA max_page_count = 100000")
     log.append("redo", UNDO, 1)

@@ -12,8 +12,8 @@ import pytest
 
 from castlist import InputError
 from castlist.cast.corrections import Corrections
+from castlist.cast.links import OverlappingTracksError
 from castlist.cast.recluster import accept, propose
-from castlist.cast.shared_frames import SharedFrame
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
@@ -21,7 +21,8 @@ from tests.cast.test_corrections import people, shape, tracks_of
 @pytest.fixture
 def cast(tmp_path):
     """Four people, five tracks each; odd tracks share frames with the one before them."""
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
 def again(cast):
@@ -256,7 +257,7 @@ def test_random_use_beside_a_dictionary(tmp_path, seed):
             else:
                 continue
             past.append(before)
-        except (SharedFrame, InputError):
+        except (OverlappingTracksError, InputError):
             assert shape(cast) == before[2]
             continue
         owner = told(cast)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from castlist import BallModel, InputError, save_model
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.links import Links
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept, model_of, propose
 from castlist.cluster.tracks import cluster_points
 from tests.cast.folders import THRESHOLD, made_video, points_of, write_folder
@@ -19,7 +19,8 @@ from tests.cast.test_corrections import people, shape, tracks_of
 
 @pytest.fixture
 def cast(tmp_path):
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
 def test_nothing_said_changes_nothing(cast):
@@ -175,7 +176,7 @@ def test_a_named_character_keeps_every_track_it_was_named_with(tmp_path):
 def test_a_cast_that_changed_since_is_not_overwritten(cast):
     proposal = propose(cast)
     cast.name(1, "Anna")
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ConflictError):
         accept(cast, proposal)
 
 
@@ -187,7 +188,7 @@ def test_a_clustering_of_another_scan_is_refused(cast):
     now = Corrections(cast.folder)
     assert len(now.state.owner) == len(now.tracks) == 12
     assert "new0000" in tracks_of(now, 3)  # what was said holds all the same
-    with pytest.raises(ChangedMeanwhile, match="scanned again"):
+    with pytest.raises(ConflictError, match="scanned again"):
         accept(now, late)
 
 

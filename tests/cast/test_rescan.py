@@ -17,7 +17,8 @@ from tests.cast.test_corrections import people, tracks_of
 
 @pytest.fixture
 def cast(tmp_path):
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
 def swapped(tracks: TrackSet, one: str, other: str) -> TrackSet:
@@ -139,11 +140,11 @@ def test_what_is_said_on_an_old_scan_holds_for_the_new_one(cast):
 
 
 def late_name(cast):
-    from castlist.cast.events import Named, Pinned, Words
+    from castlist.cast.events import Edit, Named, Pinned
 
     rows = cast.character(1).tracks
-    return Words(
-        pins=(Pinned(id=1, tracks=cast.anchored(rows)),), names=(Named(id=1, name="Anna"),)
+    return Edit(
+        pins=(Pinned(id=1, tracks=cast.anchor_numbers(rows)),), names=(Named(id=1, name="Anna"),)
     )
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import castlist.cast.series
 from castlist import CastlistError, InputError, TrackSet
-from castlist.cast.balls import Balls
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import BALLS
 from castlist.cast.folder import EPISODES, FACES, TRACKS, read_scanned
+from castlist.cast.matching import Balls
 from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
-from castlist.cast.series import AlreadyThere, add, balls_of, join, remove
+from castlist.cast.series import AlreadyExistsError, add, balls_of, join, remove
 from castlist.io.lock import locked
 from tests.cast.folders import made_video, write_folder
 
@@ -197,7 +197,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "step", ["write_episode", "write_labels", "inherited_words", "write_about", "Balls.with_more"]
+    "step", ["write_episode", "write_labels", "inherited_edits", "write_about", "Balls.with_more"]
 )
 @pytest.mark.parametrize("done", [False, True])
 def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step, done):
@@ -513,9 +513,11 @@ def test_the_same_video_is_refused_whatever_its_file_is_called(three, tmp_path):
     note(three[2], changed=99, bytes=7, name="copy.mp4")
     season = tmp_path / "season.cast"
     join(three[:2], season)
-    with pytest.raises(AlreadyThere, match=r"this video is in .*season.cast already: e1\.mp4"):
+    with pytest.raises(
+        AlreadyExistsError, match=r"this video is in .*season.cast already: e1\.mp4"
+    ):
         add(season, three[2])
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(AlreadyExistsError):
         join(three, tmp_path / "all.cast")
     remove(season, "e1")
     add(season, three[2])

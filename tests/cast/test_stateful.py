@@ -11,7 +11,7 @@ import pytest
 from hypothesis.stateful import initialize, precondition, rule
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import add, join, remove
 from castlist.video.fingerprint import Fingerprint

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.pipeline import again
 from castlist.pipeline.again import scan_to_add, settings_of
 from castlist.pipeline.scan_settings import ScanSettings

@@ -17,7 +17,7 @@ import pytest
 
 import castlist.pipeline.scan
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
 from castlist.parallel import set_threads

@@ -17,7 +17,7 @@ import pytest
 import webvtt
 from demo_video import _panel, fetch_pictures, read_portrait
 
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.export.formats import ExportSettings

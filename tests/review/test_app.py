@@ -196,7 +196,7 @@ def test_what_is_said_is_done_and_kept(server, home):
 
 def test_a_shared_frame_is_asked_about(server):
     status, told = server.act(kind="merge", characters=[1, 2])
-    assert (status, told["kind"], told["seconds"]) == (409, "SharedFrame", 0.0)
+    assert (status, told["kind"], told["seconds"]) == (409, "OverlappingTracksError", 0.0)
     assert told["pairs"][0] == ["0000", "0001"]
     assert server.act(kind="merge", characters=[1, 2], waive=True)[0] == 200
 
@@ -207,7 +207,7 @@ def test_two_pages_see_each_other_and_cannot_overwrite(server, home):
     elsewhere.name(1, "Anna")
     assert server.get("/api/last")["last"] == seen + 1
     status, told = server.act(kind="name", characters=[1], name="Bo", after=seen)
-    assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+    assert (status, told["kind"]) == (409, "ConflictError")
     assert characters(server)[1]["name"] == "Anna"
     elsewhere.close()
 
@@ -308,7 +308,7 @@ def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
         tracks = made_video(prefix="x")
         write_folder(folder, tracks, [int(who[1:]) % 2 for who in tracks.identity.tolist()])
         status, told = server.act(kind="name", characters=[1], name="Anna", after=seen)
-        assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+        assert (status, told["kind"]) == (409, "ConflictError")
         assert server.get("/api/last")["last"] // 10**6 == 1
         assert server.act(kind="name", characters=[1], name="Anna")[0] == 200
 

@@ -6,11 +6,11 @@ import os
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, find_video
 from castlist.review.app import make_app
-from castlist.review.files import Told, film_given, playable
+from castlist.review.files import SafeJSONResponse, film_given, playable
 from tests.cast.folders import made_video, write_folder
 from tests.review.server import Server
 from tests.video.videos import plain, write_video
@@ -75,6 +75,6 @@ def test_what_goes_away_or_cannot_be_read_is_not_there(home, tmp_path):
 
 
 def test_half_a_letter_can_be_told():
-    assert json.loads(Told({"name": "\udc80é<"}).body) == {"name": "?é<"}
+    assert json.loads(SafeJSONResponse({"name": "\udc80é<"}).body) == {"name": "?é<"}
     routes = [route for route in make_app(None, "", 0).app.routes if route.path == "/api/cast"]
-    assert [route.response_class for route in routes] == [Told]
+    assert [route.response_class for route in routes] == [SafeJSONResponse]

@@ -1,25 +1,16 @@
-"""The cast: who is in a video, by screen time."""
+"""The cast: the characters of a video, by screen time."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.appearances import screen_time
 from castlist.cast.certainty import certainty, track_certainty
-from castlist.cast.checks import FORMAT, amount, check_format, number_of
 from castlist.cast.state import State
-from castlist.errors import InputError
-from castlist.io.files import replacing
-from castlist.io.untrusted import read_json
 from castlist.tracks import TrackSet
 
 #: Who is on screen for less than this part of what the leading character is, and less than these
@@ -187,75 +178,39 @@ def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
     return np.asarray(spans + np.asarray(starts, float)[tracks.video, None])
 
 
-def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
-    """Write a cast as JSON: characters, and the ids of their tracks.
+@dataclass(frozen=True)
+class Appearance:
+    """An interval in which a character is seen, in seconds, and how many tracks are in it."""
 
-    ``next`` is the least id that no character of this folder was ever given; ``about`` may give a
-    larger one.
+    start: float
+    end: float
+    n_tracks: int
+
+
+def appearances(spans: NDArray[np.float64], gap: float = 0.0) -> list[Appearance]:
+    """Return the union of some tracks' intervals, in order of time.
+
+    Parameters
+    ----------
+    spans : ndarray of float, shape (n_tracks, 2)
+        When each track begins and ends, all in the time of one video or of one timeline. A track
+        without times (NaN) is left out.
+    gap : float
+        Seconds. Intervals that overlap, touch or are no farther apart than this are one.
     """
-    ids = cast.tracks.ids
-    value = {
-        "format": FORMAT,
-        "next": max((one.number for one in cast.characters), default=0) + 1,
-        "video": cast.tracks.videos[0] if cast.tracks.videos else "",
-        "duration": cast.duration,
-        "scan": print_of(cast.tracks),
-        **about,
-        "characters": [
-            {
-                "number": one.number,
-                "name": one.name,
-                "title": one.title,
-                "background": one.background,
-                "seconds": round(one.seconds, 3),
-                "sure": round(one.sure, 4),
-                "small": one.small,
-                "tracks": [str(ids[t]) for t in one.tracks],
-                "track_sure": [round(sure, 4) for sure in one.track_sure],
-            }
-            for one in cast.characters
-        ],
-    }
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
+    spans = spans[np.isfinite(spans).all(axis=1)]
+    if not len(spans):
+        return []
+    starts, ends = spans[np.argsort(spans[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(ends)
+    first = np.flatnonzero(np.concatenate([[True], starts[1:] > reached[:-1] + gap]))
+    last = np.concatenate([first[1:], [len(starts)]])
+    return [
+        Appearance(float(starts[i]), float(reached[j - 1]), j - i)
+        for i, j in zip(first.tolist(), last.tolist(), strict=True)
+    ]
 
 
-def load_cast(path: Path, tracks: TrackSet) -> Cast:
-    """Read what :func:`save_cast` wrote, around the tracks it was made of."""
-    place = {str(name): i for i, name in enumerate(tracks.ids)}
-    try:
-        value = read_json(path)
-        check_format(path, value["format"])
-        if value.get("scan", now := print_of(tracks)) != now:
-            raise InputError(
-                f"{path}: not a cast of these tracks: they are of another scan, which is at work "
-                "or was cut off; scan again"
-            )
-        characters = tuple(
-            Character(
-                number_of(one["number"]), str(one["name"]), bool(one["background"]),
-                np.array([place[name] for name in one["tracks"]], np.int64),
-                amount(one["seconds"]), amount(one["sure"]), small=bool(one["small"]),
-                track_sure=tuple(amount(sure) for sure in one["track_sure"]),
-            )
-            for one in value["characters"]
-        )  # fmt: skip
-        return Cast(tracks, characters, amount(value["duration"]))
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a cast of these tracks ({error})") from error
-
-
-def print_of(tracks: TrackSet) -> str:
-    """Return what tells these tracks from those of another scan."""
-    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
-    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
-
-
-def digest(*parts: bytes) -> str:
-    """Return a short hash of some bytes."""
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(len(part).to_bytes(8, "little") + part)
-    return made.hexdigest()[:16]
+def screen_time(spans: NDArray[np.float64]) -> float:
+    """Return for how many seconds at least one of some tracks is seen."""
+    return sum(one.end - one.start for one in appearances(spans))

@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 from castlist.cast.anchors import store_anchors
 from castlist.cast.answers import Answer
 from castlist.cast.current import CurrentCast
-from castlist.cast.events import Cut, Event, Found, Marked, Named, Pinned, Reversed, Words
-from castlist.cast.shared_frames import pairs_between, refusal
+from castlist.cast.events import (
+    BackgroundMark,
+    Cut,
+    Edit,
+    Event,
+    FoundTrack,
+    Named,
+    Pinned,
+    Reversed,
+)
+from castlist.cast.links import overlap_error, pairs_between
 from castlist.cast.state import State
 from castlist.errors import InputError
 
@@ -26,7 +35,7 @@ _LONGEST_NAME = 200
 _WITNESSES = 3
 
 
-class Said(TypedDict, total=False):
+class AnswerArguments(TypedDict, total=False):
     """What an answer says: arguments of :meth:`Corrections.answer`."""
 
     one: Required[Iterable[str]]
@@ -36,7 +45,7 @@ class Said(TypedDict, total=False):
     mixed: Sequence[Iterable[str]]
 
 
-class TwoNames(InputError):
+class DifferentNamesError(InputError):
     """Characters with two names were to be merged, and nobody said which to keep."""
 
 
@@ -45,8 +54,8 @@ class Corrections(CurrentCast):
 
     Every method that changes it appends one event to the log, returns it, and can be undone.
     ``after`` is the number of the last event that was seen by who asks for the change; if somebody
-    else said something since, nothing happens and :class:`ChangedMeanwhile` is raised.
-    docs/user-guide/corrections.md says what each of them covers.
+    else said something since, nothing happens and :class:`ConflictError` is raised.
+    docs/corrections.md says what each of them covers.
 
     Parameters
     ----------
@@ -68,8 +77,8 @@ class Corrections(CurrentCast):
         with self.lock:
             one, text = self.character(which), checked_name(name)
             pins = (self._pin(one.number, one.tracks),) if text else ()
-            words = Words(pins=pins, names=(Named(id=one.number, name=text),))
-            return self.say("name", words, after)
+            words = Edit(pins=pins, names=(Named(id=one.number, name=text),))
+            return self.append_event("name", words, after)
 
     def background(
         self, which: Sequence[int | str], background: bool = True, *, after: int | None = None
@@ -79,11 +88,13 @@ class Corrections(CurrentCast):
             if not which:
                 raise InputError("no characters were given")
             found = {one.number: one for one in map(self.character, which)}.values()
-            words = Words(
+            words = Edit(
                 pins=tuple(self._pin(one.number, one.tracks) for one in found),
-                background=tuple(Marked(id=one.number, background=background) for one in found),
+                background=tuple(
+                    BackgroundMark(id=one.number, background=background) for one in found
+                ),
             )
-            return self.say("background", words, after)
+            return self.append_event("background", words, after)
 
     def merge(
         self, which: Sequence[int | str], *, name: str | None = None, waive: bool = False,
@@ -99,10 +110,12 @@ class Corrections(CurrentCast):
                 raise InputError("two characters at least are needed to merge")
             names = sorted({one.name for one in found if one.name})
             if name is None and len(names) > 1:
-                raise TwoNames(f"they are called {' and '.join(names)}: say which name to keep")
+                raise DifferentNamesError(
+                    f"they are called {' and '.join(names)}: say which name to keep"
+                )
             kept = name if name is not None else names[0] if names else None
-            groups = [self.anchored(one.tracks) for one in found]
-            words = Words(
+            groups = [self.anchor_numbers(one.tracks) for one in found]
+            words = Edit(
                 pins=(Pinned(id=found[0].number, tracks=tuple(n for g in groups for n in g)),),
                 names=() if kept is None else (
                     Named(id=found[0].number, name=checked_name(kept)),
@@ -110,7 +123,7 @@ class Corrections(CurrentCast):
                 same=tuple(pairwise(groups)),
                 waived=self._waived([one.tracks for one in found], waive),
             )  # fmt: skip
-            return self.say("merge", words, after)
+            return self.append_event("merge", words, after)
 
     def move(
         self, tracks: Iterable[str], to: int | str | None = None, *, waive: bool = False,
@@ -132,24 +145,22 @@ class Corrections(CurrentCast):
                 gone, rest = np.intersect1d(one.tracks, rows), np.setdiff1d(one.tracks, rows)
                 if len(rest):
                     away = self._least_alike(rest, gone)
-                    different.append((self.anchored(gone), self.anchored(away)))
+                    different.append((self.anchor_numbers(gone), self.anchor_numbers(away)))
             apart = [np.intersect1d(one.tracks, rows) for one in left]
             waived = self._waived([*apart, there], waive)
             new = [] if target else self._new_ids(1)
             number = target.number if target else new[0]
-            words = Words(
-                pins=(self._pin(number, rows),), different=tuple(different), waived=waived
-            )
-            return self.say("move", words, after, new)
+            words = Edit(pins=(self._pin(number, rows),), different=tuple(different), waived=waived)
+            return self.append_event("move", words, after, new)
 
     def not_face(
         self, tracks: Iterable[str], not_face: bool = True, *, after: int | None = None
     ) -> Event:
         """Say that tracks show no face, or that they do."""
         with self.lock:
-            numbers = self.anchored(self.rows(tracks))
-            words = Words(not_face=numbers) if not_face else Words(face=numbers)
-            return self.say("not_face", words, after)
+            numbers = self.anchor_numbers(self.rows(tracks))
+            words = Edit(not_face=numbers) if not_face else Edit(face=numbers)
+            return self.append_event("not_face", words, after)
 
     def answer(
         self, one: Iterable[str], same: Sequence[Iterable[str]] = (),
@@ -176,11 +187,13 @@ class Corrections(CurrentCast):
         after : int, optional
             Number of the last event that was seen.
         """
-        said = Said(one=one, same=same, different=different, instead=instead, mixed=mixed)
+        said = AnswerArguments(
+            one=one, same=same, different=different, instead=instead, mixed=mixed
+        )
         return self.answers([said], waive=waive, after=after)
 
     def answers(
-        self, said: Sequence[Said], *, waive: bool = False, after: int | None = None
+        self, said: Sequence[AnswerArguments], *, waive: bool = False, after: int | None = None
     ) -> Event:
         """Answer several questions at once: one event, which is undone at once.
 
@@ -207,9 +220,9 @@ class Corrections(CurrentCast):
                 waived = tuple(pair for some in pieces for pair in self._waived(some, waive))
                 answer.apply(new)
                 words.append(self._words(answer, waived))
-            return self.say("answer", Words.of(words), after, list(range(first, next(new))))
+            return self.append_event("answer", Edit.of(words), after, list(range(first, next(new))))
 
-    def _answer(self, state: State, said: Said) -> Answer:
+    def _answer(self, state: State, said: AnswerArguments) -> Answer:
         """Work out what an answer says on a state."""
         different = said.get("different", ())
         instead = said.get("instead")
@@ -229,9 +242,9 @@ class Corrections(CurrentCast):
         answer.check()
         return answer
 
-    def _words(self, answer: Answer, waived: tuple[tuple[int, int], ...]) -> Words:
-        find = self.anchored
-        return Words(
+    def _words(self, answer: Answer, waived: tuple[tuple[int, int], ...]) -> Edit:
+        find = self.anchor_numbers
+        return Edit(
             pins=tuple(self._pin(number, rows) for number, rows in answer.pins),
             names=tuple(Named(id=number, name=name) for number, name in answer.names),
             different=tuple((find(answer.one), find(rows)) for rows in answer.different),
@@ -270,14 +283,14 @@ class Corrections(CurrentCast):
                     f"track {track!r} has its faces from {begin:.2f} to {end:.2f} s; give a time "
                     "in between, so that some are on either side"
                 )
-            (whole,) = self.anchored(np.array([row]))
+            (whole,) = self.anchor_numbers(np.array([row]))
             made = self.cut_tracks.cut(row, at)
             parts = store_anchors(
                 self.log, made, [row, row + 1], self.scanned.scans, made.looks(self.whole_looks)
             )
             new = self._new_ids(1)
             stays, goes = parts if keep == "before" else parts[::-1]
-            words = Words(
+            words = Edit(
                 cuts=(Cut(track=whole, at=at),),
                 pins=(
                     Pinned(id=int(self.state.owner[row]), tracks=(stays,)),
@@ -285,15 +298,15 @@ class Corrections(CurrentCast):
                 ),
                 different=(((stays,), (goes,)),),
             )
-            return self.say("cut", words, after, new)
+            return self.append_event("cut", words, after, new)
 
     def found(self, anchor: int, track: str, *, after: int | None = None) -> Event:
         """Say that a track is the one that an event speaks of; ``lost`` has the anchors."""
         with self.lock:
             if anchor not in {one.number for one in self.lost}:
                 raise InputError(f"there is no lost track with the number {anchor}")
-            (number,) = self.anchored(self.rows([track]))
-            return self.say("found", Found(anchor=anchor, track=number), after)
+            (number,) = self.anchor_numbers(self.rows([track]))
+            return self.append_event("found", FoundTrack(anchor=anchor, track=number), after)
 
     def undo(self, *, after: int | None = None) -> Event:
         """Take back the last correction that holds; return the event that was undone."""
@@ -310,11 +323,11 @@ class Corrections(CurrentCast):
             return self._reverse("redo", self.undone[0], after)
 
     def _reverse(self, kind: str, event: Event, after: int | None) -> Event:
-        self.say(kind, Reversed(event=event.number), after)
+        self.append_event(kind, Reversed(event=event.number), after)
         return event
 
     def _pin(self, number: int, rows: Rows) -> Pinned:
-        return Pinned(id=number, tracks=self.anchored(rows))
+        return Pinned(id=number, tracks=self.anchor_numbers(rows))
 
     def _new_ids(self, count: int) -> list[int]:
         """Return ids for new characters; they are taken with the event that makes them."""
@@ -342,8 +355,8 @@ class Corrections(CurrentCast):
         """Return the pairs that share a frame and would now be one person, if that is waived."""
         pairs = pairs_between(list(groups), self.overlaps, self.state.waived)
         if pairs and not waive:
-            raise refusal(self.tracks, pairs)
-        return tuple((a, b) for a, b in (self.anchored(np.array(pair)) for pair in pairs))
+            raise overlap_error(self.tracks, pairs)
+        return tuple((a, b) for a, b in (self.anchor_numbers(np.array(pair)) for pair in pairs))
 
 
 def checked_name(name: str) -> str:

@@ -60,7 +60,9 @@ def fit(points: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(points @ mean / np.maximum(norms, 1e-9), np.float64)
 
 
-def track_worth(lengths: NDArray[np.int64], quality: NDArray[np.float64]) -> NDArray[np.float64]:
+def picture_quality(
+    lengths: NDArray[np.int64], quality: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return how good each track's best picture is, as far as is known.
 
     Parameters

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import Anchor, Finder, find_anchors
+from castlist.cast.anchors import Anchor, CutTracks, Finder, find_anchors, unit
 from castlist.cast.cast import Cast, Character, make_cast
-from castlist.cast.covers import shown_tracks, track_worth
-from castlist.cast.cuts import CutTracks, unit
-from castlist.cast.events import ACTIONS, Body, Event, Words, live_events
+from castlist.cast.covers import picture_quality, shown_tracks
+from castlist.cast.events import ACTIONS, Body, Edit, Event, live_events
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
 from castlist.cast.log import Clustering, Log
 from castlist.cast.state import State
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from castlist.cast.evidence import Facts
 
 Rows = NDArray[np.int64]
-_A_SCAN = 1_000_000  # more than anybody says
+_VERSIONS_PER_SCAN = 1_000_000  # more than anybody says
 #: Events after which more than single tracks may be others: everything is worked out anew.
-_ANEW = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
+_REBUILD = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostTrack:
     """A track that an event speaks of and that this scan does not have.
 
     Attributes
@@ -108,7 +107,7 @@ class CurrentCast:
         self.whole_looks = mean_looks(self.scanned)
         self._cuts: list[tuple[int, float]] | None = None
         self._faces = self._faces_now()
-        self._work_out(events)
+        self._fold(events)
 
     def _stamp_now(self) -> tuple[int, int]:
         try:
@@ -141,8 +140,8 @@ class CurrentCast:
                 return self.last
             if any(event.kind in ("add", "remove") for event in self._touched(new)):
                 self._load()
-            elif any(event.kind in _ANEW for event in new):
-                self._work_out([*self._events, *new])
+            elif any(event.kind in _REBUILD for event in new):
+                self._fold([*self._events, *new])
             else:
                 self._finder.learn()
                 for event in new:
@@ -167,11 +166,11 @@ class CurrentCast:
             self.refresh()
             yield
 
-    def _work_out(self, events: list[Event]) -> None:
+    def _fold(self, events: list[Event]) -> None:
         """Work out the state: a fold over the events that hold."""
         self._events = events
         self.live, self.undone = live_events(events)
-        if self._cut_up():
+        if self._apply_cuts():
             self._finder = Finder(
                 self.log, self.cut_tracks, self.scanned.scans, self.looks, not self.scanned.joined
             )
@@ -188,12 +187,12 @@ class CurrentCast:
                 self._take_points(event.body.clustering)
         self._cast = None
 
-    def _cut_up(self) -> bool:
+    def _apply_cuts(self) -> bool:
         """Cut the tracks that were cut; return whether that was not done already."""
         wanted = [
             (cut.track, cut.at)
             for event in self.live
-            if isinstance(event.body, Words)
+            if isinstance(event.body, Edit)
             for cut in event.body.cuts
         ]
         if wanted == self._cuts:
@@ -226,7 +225,7 @@ class CurrentCast:
 
     def apply(self, state: State, event: Event) -> None:
         """Let an event hold in a state of this cast."""
-        if isinstance(event.body, Words):
+        if isinstance(event.body, Edit):
             state.apply(event.body, self._finder.rows)
         elif event.kind == "recluster" and event.number not in self.scanned.taken:
             kept, known, rows = self._clustering(event.body.clustering)
@@ -253,7 +252,7 @@ class CurrentCast:
     @property
     def version(self) -> int:
         """Say how far the cast is: it changes with every event, and with every scan."""
-        return self.last + _A_SCAN * self._scans
+        return self.last + _VERSIONS_PER_SCAN * self._scans
 
     @property
     def undoable(self) -> Event | None:
@@ -338,7 +337,7 @@ class CurrentCast:
     def _worth(self) -> NDArray[np.float64]:
         known = (self.covers.get(track) for track in self.tracks.ids.tolist())
         quality = np.array([one.quality if one else 0.0 for one in known], np.float64)
-        return track_worth(self.tracks.face_counts, quality)
+        return picture_quality(self.tracks.face_counts, quality)
 
     def shown(self, rows: Rows, most: int) -> list[list[int]]:
         """Return the tracks to show a character by, as :func:`shown_tracks` does."""
@@ -353,7 +352,7 @@ class CurrentCast:
                 return self._by_number[number]
         if isinstance(which, int):
             if which not in self._by_number:
-                raise self._nobody(which)
+                raise self._no_such_character(which)
             return self._by_number[which]
         for kind in ("name", "title"):
             found = [one for one in everybody if which and which == getattr(one, kind)]
@@ -362,9 +361,9 @@ class CurrentCast:
                 raise InputError(f"{len(found)} characters are called {which!r}: {numbers}")
             if found:
                 return found[0]
-        raise self._nobody(which)
+        raise self._no_such_character(which)
 
-    def _nobody(self, which: int | str) -> InputError:
+    def _no_such_character(self, which: int | str) -> InputError:
         return InputError(
             f"{self.folder}: there is no character {which!r}; names and numbers stand in the "
             f"report, which `castlist report {self.folder}` writes"
@@ -395,11 +394,11 @@ class CurrentCast:
         return [(event, event.number in holds) for event in self._events]
 
     @property
-    def lost(self) -> list[Lost]:
+    def lost(self) -> list[LostTrack]:
         """The tracks that events speak of and this scan does not have, or with another face."""
         last = {number: event for event in self.live for number in sorted(event.anchors())}
         return [
-            Lost(last[number], number, self._finder.anchors[number], there)
+            LostTrack(last[number], number, self._finder.anchors[number], there)
             for number, there in self._finder.missing.items()
             if number in last and number not in self._finder.given
         ]
@@ -408,11 +407,11 @@ class CurrentCast:
         """Return for each track what tells it from all tracks of all scans."""
         return self._finder.keys()
 
-    def anchored(self, rows: Rows) -> tuple[int, ...]:
+    def anchor_numbers(self, rows: Rows) -> tuple[int, ...]:
         """Return the numbers by which the log knows tracks, storing those that are new."""
         return tuple(self._finder.numbers(rows))
 
-    def say(
+    def append_event(
         self, kind: str, body: Body, after: int | None = None, new: Sequence[int] = ()
     ) -> Event:
         """Append an event to the log, with the ids it makes, and let it hold."""

@@ -16,10 +16,10 @@ from castlist.errors import CastlistError, InputError
 
 #: Of the tables and of what events say; raised when a castlist of before could not read them.
 _FORMAT = 2
-_SMALLEST = 512  # bytes of a database
-_LITTLE = 1 << 20  # bytes: what SQLite may want at once
+_MIN_SIZE = 512  # bytes of a database
+_MIN_FREE = 1 << 20  # bytes: what SQLite may want at once
 #: Errors of SQLite that say nothing of what is in the file.
-_OF_THE_DISK = tuple(
+_DISK_ERRORS = tuple(
     f"SQLITE_{name}" for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "PERM", "READONLY")
 )
 #: What reading a damaged file raises: SQLite's own message of it may not be text either.
@@ -57,7 +57,7 @@ class Database:
         self.path = path
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)  # which file it is, whatever it is called by now
-        if not self._nothing_yet:
+        if not self._empty:
             self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -65,28 +65,28 @@ class Database:
             try:
                 # SQLite takes a stub of a file for an empty one. (Only SQLite may open the file:
                 # to close it anywhere in the process lets go of SQLite's locks on it.)
-                if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST:
+                if self.path.exists() and 0 < self.path.stat().st_size < _MIN_SIZE:
                     raise InputError(f"{self.path}: not a log of corrections")
-                self._db = self._connected()
+                self._db = self._connect()
                 self._file = self._file_now()
             except _DAMAGED as error:
-                raise self._trouble(error, "not a log of corrections") from error
+                raise self._error(error, "not a log of corrections") from error
             except OSError as error:
                 raise CastlistError(f"cannot write {self.path}: {error.strerror}") from error
         elif self._file_now() != self._file:  # what is said now would go nowhere
             raise CastlistError(f"{self.path} was removed or replaced meanwhile: begin again")
         return self._db
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         try:
-            return self._prepared(self.path)
+            return self._prepare(self.path)
         except sqlite3.OperationalError:
             # Where nothing can be written a log can be read all the same, if all of it is in its
             # file: SQLite would put others beside it.
             if os.access(self.path.parent, os.W_OK) or self._unfinished or not self.path.is_file():
                 raise
             as_it_is = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            return self._prepared(as_it_is, uri=True)
+            return self._prepare(as_it_is, uri=True)
 
     @property
     def _unfinished(self) -> bool:
@@ -94,7 +94,7 @@ class Database:
         beside = self.path.with_name(f"{self.path.name}-wal")
         return beside.exists() and beside.stat().st_size > 0
 
-    def _prepared(self, place: str | Path, uri: bool = False) -> sqlite3.Connection:
+    def _prepare(self, place: str | Path, uri: bool = False) -> sqlite3.Connection:
         # One connection for all threads of a server, which takes turns (see Corrections).
         db = sqlite3.connect(place, timeout=10, check_same_thread=False, uri=uri)
         try:
@@ -125,11 +125,11 @@ class Database:
             return 0, 0
         return stat.st_dev, stat.st_ino
 
-    def _trouble(self, error: Exception, otherwise: str) -> CastlistError:
+    def _error(self, error: Exception, otherwise: str) -> CastlistError:
         """Tell what is wrong with the disk from what is wrong with the file."""
-        if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_DISK):
+        if getattr(error, "sqlite_errorname", "").startswith(_DISK_ERRORS):
             with suppress(OSError):
-                if shutil.disk_usage(self.path.parent).free < _LITTLE:
+                if shutil.disk_usage(self.path.parent).free < _MIN_FREE:
                     return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
             if not os.access(self.path.parent, os.W_OK):
                 return CastlistError(
@@ -161,16 +161,16 @@ class Database:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise self._trouble(error, "a damaged log of corrections") from error
+            raise self._error(error, "a damaged log of corrections") from error
 
     def _read(self, query: str, *values: int) -> list[Any]:
         try:
             return self._open().execute(query, values).fetchall()
         except _DAMAGED as error:
-            raise self._trouble(error, "a damaged log of corrections") from error
+            raise self._error(error, "a damaged log of corrections") from error
 
     @property
-    def _nothing_yet(self) -> bool:
+    def _empty(self) -> bool:
         """Whether there is no file, or an empty one that was made on a full disk."""
         try:
             return self._db is None and self.path.stat().st_size == 0

@@ -1,8 +1,8 @@
-"""A cast of several videos on disk: a folder a video, so that one more costs only its own.
+"""The videos of a joined cast on disk: one folder per video, so that one more costs only its own.
 
-``episodes/<name>`` holds a video's tracks, their embeddings, the characters' numbers and the
-pictures; ``run.json`` says which videos, in order; ``model.safetensors`` is the model of all of
-them, and ``balls.npz`` where the characters are.
+``episodes/<name>`` holds a video's tracks, their embeddings, the numbers of their characters and
+the pictures. ``run.json`` lists the videos in order, ``model.safetensors`` is the model of all of
+them, and ``balls.npz`` has the balls of the characters.
 """
 
 from __future__ import annotations
@@ -13,28 +13,36 @@ import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.checks import FORMAT, RUN
+from castlist.cast.anchors import CutTracks, store_anchors
+from castlist.cast.cast_file import FORMAT, RUN
+from castlist.cast.current import CurrentCast
+from castlist.cast.events import BackgroundMark, Cut, Edit, Named, Pinned
 from castlist.cast.folder import (
     CAST,
     EPISODES,
     FACES,
     LABELS,
+    OF,
     TRACKS,
     Scanned,
     check_name,
     write_points,
 )
+from castlist.cast.log import Log
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.pictures import COVERS
 from castlist.tracks import TrackSet
 
+Rows = NDArray[np.int64]
 MODEL, BALLS = "model.safetensors", "balls.npz"
 _LONGEST = 60  # letters of a folder's name: disks take 255 bytes
 
@@ -88,7 +96,7 @@ def write_about(folder: Path, run: dict[str, Any], threshold: float) -> None:
             partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
 
 
-def film_of(
+def video_entry(
     scanned: Scanned, out: Path, others: Sequence[dict[str, Any]],
     present: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
@@ -117,3 +125,95 @@ def film_of(
     with suppress(ValueError):  # on another drive
         video["path"] = os.path.relpath(path, out)
     return video
+
+
+def inherited_edits(
+    cast: CurrentCast,
+    film: dict[str, Any],
+    labels: Rows,
+    log: Log,
+    named: set[int],
+    marked: set[int],
+) -> Edit:
+    """Return what was said of a video that is put into a cast of several.
+
+    Parameters
+    ----------
+    cast : CurrentCast
+        The cast of the video.
+    film : dict
+        What the cast of several knows of it.
+    labels : ndarray of int
+        The ids of its tracks' characters there.
+    log : Log
+        Of the cast of several: the tracks that are spoken of are stored in it.
+    named : set of int
+        Ids that have a name; those named here are added. Who is first there keeps theirs.
+    marked : set of int
+        Ids of which it is known whether they are background; those marked here are added.
+    """
+    state = cast.state
+    cut, cuts = _cut_as(cast, film, log)
+    spoken = _all_rows(cast)
+    numbers = store_anchors(log, cut, spoken.tolist(), cast.scanned.scans, cast.looks)
+    number = dict(zip(spoken.tolist(), numbers, strict=True))
+
+    def find(rows: Rows) -> tuple[int, ...]:
+        return tuple(number[row] for row in rows.tolist())
+
+    pins = [
+        Pinned(id=there, tracks=find(np.flatnonzero((state.pin > 0) & (labels == there))))
+        for there in np.unique(labels[state.pin > 0]).tolist()
+    ]
+    names, marks = [], []
+    for here in np.unique(state.owner).tolist():
+        there = int(labels[state.owner == here][0])
+        if state.names.get(here) and there not in named:
+            named.add(there)
+            names.append(Named(id=there, name=state.names[here]))
+        if here in state.background and there not in marked:
+            marked.add(there)
+            marks.append(BackgroundMark(id=there, background=state.background[here]))
+    return Edit(
+        cuts=tuple(cuts), pins=tuple(pins), names=tuple(names), background=tuple(marks),
+        not_face=find(np.flatnonzero(state.not_face)),
+        different=tuple((find(a), find(b)) for a, b in state.different_pairs()),
+        same=tuple((find(a), find(b)) for a, b in state.same),
+        checked=find(np.flatnonzero(state.checked)),
+        mixed=tuple(find(rows) for rows in state.mixed),
+        waived=tuple((number[i], number[j]) for i, j in sorted(state.waived)),
+    )  # fmt: skip
+
+
+def _all_rows(cast: CurrentCast) -> Rows:
+    """Return the tracks that anything was said of."""
+    state = cast.state
+    said: Sequence[Rows] = [
+        np.flatnonzero((state.pin > 0) | state.not_face | state.checked),
+        *(rows for pair in (*state.different, *state.same) for rows in pair), *state.mixed,
+        np.array(sorted(state.waived), np.int64).ravel(),
+    ]  # fmt: skip
+    return np.unique(np.concatenate(said))
+
+
+def _cut_as(cast: CurrentCast, film: dict[str, Any], log: Log) -> tuple[CutTracks, list[Cut]]:
+    """Cut the tracks by their ids in the cast of several, as they are cut in that of the video."""
+    prefix = f"{film['episode']}{OF}"
+    scans = cast.scanned.scans
+    whole = cast.scanned.tracks
+    ids = np.array([f"{prefix}{name}" for name in whole.ids.tolist()], np.str_)
+    made = CutTracks.whole(replace(whole, ids=ids, videos=(film["title"],)))
+    wanted = sorted(
+        {
+            (len(parent[0]), parent, child[0][len(parent[0]) + 1 :])
+            for marks in cast.cut_tracks.marks
+            for parent, child in pairwise(marks)
+        }
+    )
+    cuts = []
+    for _, (times, name), at in wanted:
+        row = next(k for k, own in enumerate(made.marks) if own[-1] == (times, f"{prefix}{name}"))
+        (number,) = store_anchors(log, made, [row], scans, made.looks(cast.whole_looks))
+        cuts.append(Cut(track=number, at=float(at)))
+        made = made.cut(row, float(at))
+    return made, cuts

@@ -19,8 +19,8 @@ MOST_IDS = 2**31
 _LATEST = 2**37  # seconds since 1970: some four thousand years
 
 Id = Annotated[int, Field(ge=1, lt=MOST_IDS)]
-Anchored = Annotated[int, Field(ge=1, lt=2**53)]
-Tracks = tuple[Anchored, ...]
+AnchorNumber = Annotated[int, Field(ge=1, lt=2**53)]
+Tracks = tuple[AnchorNumber, ...]
 Pair = tuple[Tracks, Tracks]
 
 
@@ -44,7 +44,7 @@ class Named(Body):
     name: Annotated[str, Field(max_length=1000)]
 
 
-class Marked(Body):
+class BackgroundMark(Body):
     """Whether a character is background."""
 
     id: Id
@@ -54,11 +54,11 @@ class Marked(Body):
 class Cut(Body):
     """A track that is two from a time on, in seconds."""
 
-    track: Anchored
+    track: AnchorNumber
     at: Annotated[float, Field(ge=0, lt=2**40)]
 
 
-class Words(Body):
+class Edit(Body):
     """What a person says of tracks and characters.
 
     Attributes
@@ -86,17 +86,17 @@ class Words(Body):
     cuts: tuple[Cut, ...] = ()
     pins: tuple[Pinned, ...] = ()
     names: tuple[Named, ...] = ()
-    background: tuple[Marked, ...] = ()
+    background: tuple[BackgroundMark, ...] = ()
     not_face: Tracks = ()
     face: Tracks = ()
     different: tuple[Pair, ...] = ()
     same: tuple[Pair, ...] = ()
     checked: Tracks = ()
     mixed: tuple[Tracks, ...] = ()
-    waived: tuple[tuple[Anchored, Anchored], ...] = ()
+    waived: tuple[tuple[AnchorNumber, AnchorNumber], ...] = ()
 
     @classmethod
-    def of(cls, some: Sequence[Words]) -> Words:
+    def of(cls, some: Sequence[Edit]) -> Edit:
         """Say several things at once, one after the other."""
         return cls(**{
             name: tuple(part for one in some for part in getattr(one, name))
@@ -113,26 +113,26 @@ class Words(Body):
         yield from (track for pair in self.waived for track in pair)
 
 
-class Found(Body):
+class FoundTrack(Body):
     """A track of this scan that is the one an event speaks of."""
 
-    anchor: Anchored
-    track: Anchored
+    anchor: AnchorNumber
+    track: AnchorNumber
 
 
-class Clustered(Body):
+class AcceptedClustering(Body):
     """A clustering that was taken."""
 
-    clustering: Anchored
+    clustering: AnchorNumber
 
 
-class Video(Words):
+class AddedVideo(Edit):
     """A video that was put into a cast of several, with what was said of it."""
 
     video: Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class Removed(Body):
+class RemovedVideo(Body):
     """A video that was taken out of a cast of several."""
 
     video: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -141,16 +141,16 @@ class Removed(Body):
 class Reversed(Body):
     """An event that is undone, or done again."""
 
-    event: Anchored
+    event: AnchorNumber
 
 
 #: What each kind of event says. Those of the first line can be undone.
 ACTIONS: dict[str, type[Body]] = {
-    "name": Words, "background": Words, "merge": Words, "move": Words, "not_face": Words,
-    "answer": Words, "cut": Words, "found": Found, "recluster": Clustered, "add": Video,
-    "remove": Removed,
+    "name": Edit, "background": Edit, "merge": Edit, "move": Edit, "not_face": Edit,
+    "answer": Edit, "cut": Edit, "found": FoundTrack, "recluster": AcceptedClustering,
+    "add": AddedVideo, "remove": RemovedVideo,
 }  # fmt: skip
-KINDS: dict[str, type[Body]] = {**ACTIONS, "join": Words, "undo": Reversed, "redo": Reversed}
+KINDS: dict[str, type[Body]] = {**ACTIONS, "join": Edit, "undo": Reversed, "redo": Reversed}
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ class Event:
 
     def anchors(self) -> set[int]:
         """Return the numbers of all tracks that it speaks of."""
-        if isinstance(self.body, Words):
+        if isinstance(self.body, Edit):
             return set(self.body.anchors())
-        return {self.body.anchor, self.body.track} if isinstance(self.body, Found) else set()
+        return {self.body.anchor, self.body.track} if isinstance(self.body, FoundTrack) else set()
 
 
 def read_body(kind: object, text: str | bytes) -> Body:
@@ -187,7 +187,7 @@ def write_body(body: Body) -> str:
     return body.model_dump_json(exclude_defaults=True)
 
 
-def check_when(at: Any) -> float:
+def check_time(at: Any) -> float:
     """Return when something was said: seconds that a calendar knows."""
     if type(at) not in (int, float) or not abs(at) < _LATEST:
         raise InputError("an event without a time")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.balls import Balls
-from castlist.cast.cuts import unit
-from castlist.cast.shared_frames import not_waived
+from castlist.cast.anchors import unit
+from castlist.cast.links import not_waived
+from castlist.cast.matching import Balls
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]

@@ -12,8 +12,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.cast import Cast, digest, load_cast, print_of
-from castlist.cast.checks import RUN, amount, are_points, check_format, check_run, number_of
+from castlist.cast.cast import Cast
+from castlist.cast.cast_file import (
+    RUN,
+    check_format,
+    check_id,
+    check_number,
+    check_run,
+    digest,
+    load_cast,
+    scan_digest,
+    valid_embeddings,
+)
 from castlist.cast.events import Event
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -92,11 +102,11 @@ class Scanned:
         labels = np.full(len(cast.tracks), -1)
         for one in cast.characters:
             labels[one.tracks] = one.number
-        next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
+        next_id = max(check_id(about["next"]), int(labels.max(initial=0)) + 1)
         return cls(
-            folder, cast.tracks, labels, points, amount(about["threshold"]), cast.duration, run,
-            (print_of(cast.tracks),) * len(cast.tracks.videos), next_id,
-            frozenset(number_of(event) for event in about.get("taken", ())),
+            folder, cast.tracks, labels, points, check_number(about["threshold"]), cast.duration,
+            run, (scan_digest(cast.tracks),) * len(cast.tracks.videos), next_id,
+            frozenset(check_id(event) for event in about.get("taken", ())),
         )  # fmt: skip
 
     @property
@@ -184,7 +194,7 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
         raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
     points, labels = found.points, found.labels
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
-    if not own or not fits or not are_points(points):
+    if not own or not fits or not valid_embeddings(points):
         raise InputError(f"{folder}: its files do not belong together; scan again")
     return found
 
@@ -206,7 +216,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     return run
 
 
-def present(films: Iterable[dict[str, Any]], live: Iterable[Event]) -> list[dict[str, Any]]:
+def videos_present(films: Iterable[dict[str, Any]], live: Iterable[Event]) -> list[dict[str, Any]]:
     """Return the videos that are in a joined cast: those it was joined of, and what holds since."""
     films = list(films)
     inside = {film["episode"] for film in films if not film.get("added")}
@@ -224,11 +234,11 @@ def _read_joined(folder: Path, live: Iterable[Event]) -> Scanned:
     try:
         about = read_json(folder / CAST)
         check_format(folder / CAST, about["format"])
-        films = present(run["videos"], live)
+        films = videos_present(run["videos"], live)
         homes = [folder / EPISODES / film["episode"] for film in films]
         labels = [load_array(home / LABELS) for home in homes]
         points = [load_array(home / POINTS) for home in homes]
-        threshold, next_id = amount(about["threshold"]), number_of(run["next"])
+        threshold, next_id = check_number(about["threshold"]), check_id(run["next"])
         duration = sum(film["duration"] for film in films)
         sets = [read_tracks(home / TRACKS) for home in homes]
         tracks = join_tracks(sets, films)
@@ -238,11 +248,16 @@ def _read_joined(folder: Path, live: Iterable[Event]) -> Scanned:
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
     fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
-    if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all() or not are_points(whole):
+    if (
+        not fits
+        or numbers.dtype.kind != "i"
+        or not (numbers > 0).all()
+        or not valid_embeddings(whole)
+    ):
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
         folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
-        {**run, "videos": films}, tuple(print_of(one) for one in sets),
+        {**run, "videos": films}, tuple(scan_digest(one) for one in sets),
         max(next_id, int(numbers.max(initial=0)) + 1),
     )  # fmt: skip
 

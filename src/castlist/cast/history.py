@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.events import Event, Words
+from castlist.cast.events import Edit, Event
 from castlist.cast.state import Change, State, changes
 from castlist.errors import counted
 
 
-def sentence(cast: CurrentCast, event: Event) -> str:
+def describe_event(cast: CurrentCast, event: Event) -> str:
     """Say in a sentence what an event did."""
     body, kind = event.body, event.kind
     if kind in ("undo", "redo"):
         said = {one.number: one for one, _ in cast.history}.get(body.event)
         plain = said is not None and said.kind not in ("undo", "redo")  # as castlist writes it
-        what = sentence(cast, said) if said and plain else f"event {body.event}"
+        what = describe_event(cast, said) if said and plain else f"event {body.event}"
         return f"{'undid' if kind == 'undo' else 'did again'}: {what}"
     if kind == "recluster":
         return "clustered again"
@@ -25,7 +25,7 @@ def sentence(cast: CurrentCast, event: Event) -> str:
     return _of_words(kind, body)
 
 
-def _of_words(kind: str, body: Words) -> str:
+def _of_words(kind: str, body: Edit) -> str:
     tracks = counted(sum(len(pin.tracks) for pin in body.pins), "track")
     name = body.names[0].name if body.names else ""
     if kind == "name":

@@ -1,20 +1,23 @@
-"""Links: what was said, as must-links and cannot-links between tracks."""
+"""Links between tracks: must-links and cannot-links from corrections, and shared frames."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.shared_frames import not_waived
 from castlist.cast.state import State
+from castlist.errors import InputError
+from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
 #: Of each id, groups of tracks that are pinned to it: each group is must-linked.
 Groups = dict[int, list[Rows]]
+_LISTED = 100  # pairs; a long video in few characters has very many
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def _between(state: State, groups: Groups) -> Rows:
     """Return links between groups of two characters, and between those called two people."""
     first = [[int(rows[0]) for rows in some] for some in groups.values()]
     apart = [pair for one, other in combinations(first, 2) for pair in product(one, other)]
-    for a, b in state.two_people():
+    for a, b in state.different_pairs():
         apart += product(_standing(a.tolist(), state, groups), _standing(b.tolist(), state, groups))
     return _pairs(apart)
 
@@ -140,10 +143,90 @@ def _standing(rows: Sequence[int], state: State, groups: Groups) -> list[int]:
 
 def _apart(state: State, shared: Rows) -> Rows:
     """Return who is kept apart, of pairs of which one is pinned and the other is not."""
-    said = [_pairs(product(a.tolist(), b.tolist())) for a, b in state.two_people()]
+    said = [_pairs(product(a.tolist(), b.tolist())) for a, b in state.different_pairs()]
     pairs = np.concatenate([shared, *said])
     return np.asarray(pairs[(state.pin[pairs] > 0).sum(axis=1) == 1])
 
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> Rows:
     return np.unique(np.array(list(pairs), np.int64).reshape(-1, 2), axis=0)
+
+
+class OverlappingTracksError(InputError):
+    """Two tracks that share a frame were said to be one person, and nobody waived that.
+
+    Attributes
+    ----------
+    pairs : list of (str, str)
+        Ids of the tracks.
+    seconds : float
+        When the first of them are seen together.
+    """
+
+    def __init__(self, pairs: list[tuple[str, str]], seconds: float) -> None:
+        self.pairs = pairs
+        self.seconds = seconds
+        first = (
+            f"{len(pairs)} pairs of these tracks share a frame, the first "
+            if len(pairs) > 1
+            else "1 pair of these tracks shares a frame, "
+        )
+        super().__init__(
+            f"{first}at {seconds:.1f} s: "
+            "two faces at once are two people, unless you waive that: for a mirror, a split screen "
+            "or a photograph"
+        )
+
+
+def not_waived(pairs: Rows, waived: set[tuple[int, int]]) -> Rows:
+    """Return those of some pairs of tracks, each with its lower first, that nobody waived."""
+    if not waived or not len(pairs):
+        return pairs
+    known = np.array(sorted(waived), np.int64)
+    width = int(max(pairs.max(), known.max())) + 1
+    return pairs[~np.isin(pairs @ [width, 1], known @ [width, 1])]
+
+
+def pairs_between(
+    groups: list[Rows], overlaps: Rows, waived: set[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the tracks of two groups that share a frame, and are not waived yet."""
+    group = np.full(int(overlaps.max(initial=-1)) + 1, -1)
+    for i, rows in enumerate(groups):
+        group[rows[rows < len(group)]] = i
+    a, b = group[overlaps].T
+    pairs = not_waived(overlaps[(a >= 0) & (b >= 0) & (a != b)], waived)
+    return [(i, j) for i, j in pairs.tolist()]
+
+
+def overlap_error(tracks: TrackSet, pairs: list[tuple[int, int]]) -> OverlappingTracksError:
+    """Say which tracks share a frame, those first that do so first."""
+    seconds, first = min((_together_at(tracks, *pair), pair) for pair in pairs)
+    ids = tracks.ids
+    ordered = [first, *(pair for pair in pairs if pair != first)]
+    return OverlappingTracksError([(str(ids[i]), str(ids[j])) for i, j in ordered], seconds)
+
+
+def overlap_summary(tracks: TrackSet, pairs: Rows) -> dict[str, Any]:
+    """Say in plain values how many pairs of tracks share a frame, and which and when the first do.
+
+    Parameters
+    ----------
+    tracks : TrackSet
+        The tracks.
+    pairs : ndarray of int, shape (m, 2)
+        Rows of those that share a frame.
+    """
+    first = []
+    for i, j in pairs[:_LISTED].tolist():
+        time = _together_at(tracks, i, j)
+        known = None if np.isnan(time) else round(time, 3)
+        first.append({"tracks": [str(tracks.ids[i]), str(tracks.ids[j])], "time": known})
+    return {"count": len(pairs), "pairs": first}
+
+
+def _together_at(tracks: TrackSet, i: int, j: int) -> float:
+    """Say when two tracks share a frame first, in seconds."""
+    faces, others = (slice(tracks.offsets[row], tracks.offsets[row + 1]) for row in (i, j))
+    shared = np.isin(tracks.frame[faces], tracks.frame[others])
+    return float(tracks.time[faces][shared].min())

@@ -13,15 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor, check_faces, check_feature
-from castlist.cast.checks import are_points
+from castlist.cast.cast_file import valid_embeddings
 from castlist.cast.database import Database
-from castlist.cast.events import MOST_IDS, Body, Clustered, Event, check_when, read_body, write_body
+from castlist.cast.events import (
+    MOST_IDS,
+    AcceptedClustering,
+    Body,
+    Event,
+    check_time,
+    read_body,
+    write_body,
+)
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 from castlist.io.untrusted import parse_json
 
 
-class ChangedMeanwhile(CastlistError):
+class ConflictError(CastlistError):
     """Somebody else changed the cast after it was looked at."""
 
 
@@ -56,7 +64,7 @@ class Log(Database):
     @property
     def last(self) -> int:
         """Number of the last event; 0 if nothing was said yet."""
-        if self._nothing_yet:
+        if self._empty:
             return 0
         return int(self._read("SELECT max(number) FROM events")[0][0] or 0)
 
@@ -78,7 +86,7 @@ class Log(Database):
             more, it is refused.
         """
         with self._writing() as db:
-            _check_seen(db, after)
+            _check_last(db, after)
             _take_ids(db, new)
             return _insert(db, kind, body, who)
 
@@ -87,7 +95,7 @@ class Log(Database):
     ) -> Event:
         """Keep a clustering and append the event that takes it: both, or neither."""
         with self._writing() as db:
-            _check_seen(db, after)
+            _check_last(db, after)
             _take_ids(db, new)
             cursor = db.execute(
                 "INSERT INTO clusterings (tracks, labels, points) VALUES (?, ?, ?)",
@@ -96,12 +104,12 @@ class Log(Database):
                     clustering.points.astype("<f4").tobytes(),
                 ),
             )  # fmt: skip
-            body = Clustered(clustering=int(cursor.lastrowid or 0))
+            body = AcceptedClustering(clustering=int(cursor.lastrowid or 0))
             return _insert(db, "recluster", body, who)
 
     def events(self, after: int = 0) -> list[Event]:
         """Return what was said after an event."""
-        if self._nothing_yet:
+        if self._empty:
             return []
         rows = self._read(
             "SELECT number, at, who, kind, body FROM events WHERE number > ? ORDER BY number", after
@@ -112,7 +120,7 @@ class Log(Database):
         found = []
         for number, at, who, kind, text in rows:
             try:
-                event = Event(number, check_when(at), str(who), kind, read_body(kind, text))
+                event = Event(number, check_time(at), str(who), kind, read_body(kind, text))
                 if not event.anchors() <= known:
                     raise InputError("it speaks of tracks that are not in the log")
             except (ValueError, TypeError) as error:
@@ -144,7 +152,7 @@ class Log(Database):
 
     def anchors(self, after: int = 0) -> dict[int, Anchor]:
         """Return the tracks stored after a number, by number."""
-        if self._nothing_yet:
+        if self._empty:
             return {}
         rows = self._read(
             "SELECT number, scan, video, track, faces, describer, feature FROM anchors "
@@ -174,7 +182,7 @@ class Log(Database):
             points = points.reshape(len(labels) if len(points) else 0, -1 if len(points) else 0)
             if not isinstance(tracks, list) or not all(isinstance(one, str) for one in tracks):
                 raise ValueError("of no tracks")
-            if len(tracks) != len(labels) or not are_points(points):
+            if len(tracks) != len(labels) or not valid_embeddings(points):
                 raise ValueError("its parts do not fit")
             if not ((labels > 0) & (labels < MOST_IDS)).all():
                 raise ValueError("an id that is none")
@@ -184,7 +192,7 @@ class Log(Database):
 
     def next_id(self, first: int) -> int:
         """Return the least id that is free now, ``first`` if nobody reserved it."""
-        if self._nothing_yet:
+        if self._empty:
             return first
         known = self._read("SELECT max(next) FROM ids")[0][0]
         return max(first, known) if type(known) is int else first
@@ -205,11 +213,11 @@ class Log(Database):
             return free
 
 
-def _check_seen(db: sqlite3.Connection, after: int) -> None:
+def _check_last(db: sqlite3.Connection, after: int) -> None:
     """Refuse to go on if more was said than who speaks has seen."""
     last = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
     if last != after:
-        raise ChangedMeanwhile("the cast was changed by somebody else meanwhile; look at it again")
+        raise ConflictError("the cast was changed by somebody else meanwhile; look at it again")
 
 
 def _free(db: sqlite3.Connection) -> int:
@@ -223,7 +231,7 @@ def _take_ids(db: sqlite3.Connection, new: Sequence[int]) -> None:
     if not new:
         return
     if min(new) < _free(db):
-        raise ChangedMeanwhile("characters were made by somebody else meanwhile; try again")
+        raise ConflictError("characters were made by somebody else meanwhile; try again")
     if max(new) + 1 >= MOST_IDS:
         raise InputError("no numbers are left for characters")
     db.execute("DELETE FROM ids")

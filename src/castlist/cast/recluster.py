@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.balls import Balls
 from castlist.cast.current import CurrentCast
 from castlist.cast.links import Links
-from castlist.cast.log import ChangedMeanwhile, Clustering
+from castlist.cast.log import Clustering, ConflictError
+from castlist.cast.matching import Balls
 from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
@@ -90,7 +90,7 @@ def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = sile
         said = Links.of(cast.state, cast.overlaps)
         owner, base, pin = cast.state.owner, cast.state.base.copy(), cast.state.pin.copy()
         face = np.flatnonzero(~cast.state.not_face)
-        names, spoken = dict(cast.state.names), cast.state.spoken_of()
+        names, spoken = dict(cast.state.names), cast.state.corrected_ids()
         parts, next_id = cast.cut_tracks.parts, cast.log.next_id(cast.next_id)
     if not len(face):
         return Proposal(base, points, (), {}, after, scanned.basis)
@@ -183,7 +183,7 @@ def accept(cast: CurrentCast, proposal: Proposal, *, after: int | None = None) -
     """Take another clustering; it can be undone as everything else."""
     with cast.lock:
         if cast.scanned.basis != proposal.basis:
-            raise ChangedMeanwhile("the video was scanned again since this clustering was made")
+            raise ConflictError("the video was scanned again since this clustering was made")
         points = proposal.points if proposal.tuned else proposal.points[:0]
         labels = proposal.labels.copy()
         first = cast.log.next_id(cast.next_id)  # others may have been made meanwhile
@@ -263,7 +263,7 @@ def regrouped(
     cannot = unit[np.concatenate([cannot_link, avoid_link])]
     cannot = cannot[cannot[:, 0] != cannot[:, 1]]
     made = complete_linkage(
-        Balls.of(points, unit).middles, threshold, must_link=unit[must_link], cannot_link=cannot
+        Balls.of(points, unit).centres, threshold, must_link=unit[must_link], cannot_link=cannot
     )
     return np.asarray(made.labels[unit])
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import anchors_of, find_anchors
-from castlist.cast.cast import load_cast, print_of
+from castlist.cast.cast_file import load_cast, scan_digest
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import live_events
 from castlist.cast.folder import CAST, CORRECTIONS, NEXT_CAST, Scanned
@@ -89,7 +89,7 @@ def regroup(
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
         folder, tracks, alone, points, threshold, 0.0, {},
-        (print_of(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
+        (scan_digest(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
     )  # fmt: skip
     with closing(CurrentCast(folder, scanned=new)) as cast:
         owner, base = _before(folder, cast)
@@ -108,7 +108,7 @@ def regroup(
                 free = max(free, begin + count)
                 return begin
 
-            ids, _ = ids_of_clusters(links, made, state.pin, owner, state.spoken_of(), reserve)
+            ids, _ = ids_of_clusters(links, made, state.pin, owner, state.corrected_ids(), reserve)
             loose = state.pin[rows] == 0
             labels[rows[loose]] = ids[loose]
         nobody = np.flatnonzero(labels == 0)  # no faces, and new

@@ -12,16 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.balls import Balls
 from castlist.cast.cast import make_cast
 from castlist.cast.current import CurrentCast
-from castlist.cast.episodes import BALLS, MODEL, film_of, write_about, write_episode, write_labels
-from castlist.cast.events import Event, Removed, Video, Words, live_events
-from castlist.cast.folder import CORRECTIONS, FACES, TRACKS, join_tracks, present, read_run
-from castlist.cast.inherited import inherited_words
-from castlist.cast.log import ChangedMeanwhile, Log
+from castlist.cast.episodes import (
+    BALLS,
+    MODEL,
+    inherited_edits,
+    video_entry,
+    write_about,
+    write_episode,
+    write_labels,
+)
+from castlist.cast.events import AddedVideo, Edit, Event, RemovedVideo, live_events
+from castlist.cast.folder import CORRECTIONS, FACES, TRACKS, join_tracks, read_run, videos_present
+from castlist.cast.log import ConflictError, Log
+from castlist.cast.matching import (
+    Balls,
+    Link,
+    NameConflict,
+    group_across_videos,
+    local_characters,
+    name_conflicts,
+    place_in_balls,
+)
 from castlist.cast.recluster import model_of
-from castlist.cast.units import Conflict, Link, conflicts_of, place_units, put_together, units_of
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
@@ -35,11 +49,11 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
-class AlreadyThere(InputError):
+class AlreadyExistsError(InputError):
     """What was to be made is there."""
 
 
-class Source(CurrentCast):
+class SourceCast(CurrentCast):
     """The cast of one video, as it was when it was read.
 
     It is not locked: it may lie where nothing can be written, be given twice, or go into two casts
@@ -56,7 +70,7 @@ class Source(CurrentCast):
     def check_same(self) -> None:
         """Refuse what was taken from it, if it was scanned again since it was read."""
         if _stamp(self.folder) != self._noted:
-            raise ChangedMeanwhile(
+            raise ConflictError(
                 f"{self.folder} was scanned again meanwhile; wait for its end, and try again"
             )
 
@@ -76,7 +90,7 @@ class Source(CurrentCast):
 
 def join(
     folders: Sequence[str | Path], out: str | Path, *, link: Link = complete_linkage
-) -> list[Conflict]:
+) -> list[NameConflict]:
     """Make one cast of the casts of several videos.
 
     The characters of the videos, as corrected, are put together and never taken apart: by complete
@@ -94,7 +108,7 @@ def join(
 
     Returns
     -------
-    list of Conflict
+    list of NameConflict
         Where names say otherwise than faces. Names are believed, and nothing is guessed.
     """
     out = Path(out)
@@ -108,7 +122,7 @@ def join(
         if out.exists():
             if not is_joined(out):
                 raise InputError(f"{out} is there already; give another folder")
-            raise AlreadyThere(
+            raise AlreadyExistsError(
                 f"{out} is there already; `castlist add` puts one more video into it"
             )
         partial = beside / "cast"
@@ -122,18 +136,20 @@ def join(
     return conflicts
 
 
-def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -> list[Conflict]:
+def _join(
+    folders: Sequence[str | Path], out: Path, partial: Path, link: Link
+) -> list[NameConflict]:
     """Write the cast of several into a folder that will be moved to ``out``."""
     with ExitStack() as stack:
-        casts = [stack.enter_context(closing(Source(folder))) for folder in folders]
+        casts = [stack.enter_context(closing(SourceCast(folder))) for folder in folders]
         films: list[dict[str, Any]] = []
         for cast in casts:
             _refuse_twice(cast, films, out)
-            films.append(film_of(cast.scanned, out, films, films))
+            films.append(video_entry(cast.scanned, out, films, films))
         model = model_of(casts[0])
         points = [cast.embedded(model) for cast in casts]
-        units = units_of(casts, [cut for _, cut in points])
-        groups = put_together(units, model.threshold, link)
+        units = local_characters(casts, [cut for _, cut in points])
+        groups = group_across_videos(units, model.threshold, link)
         labels = _by_screen_time(casts, films, groups[units.of_track])
         place = np.zeros(len(units.names), np.int64)
         place[units.of_track] = labels
@@ -154,19 +170,19 @@ def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -
         marked: set[int] = set()
         with closing(Log(partial / CORRECTIONS)) as log:
             words = [
-                inherited_words(cast, film, own, log, named, marked)
+                inherited_edits(cast, film, own, log, named, marked)
                 for film, cast, own in zip(films, casts, own_labels, strict=True)
             ]
             fields = {
                 name: tuple(value for one in words for value in getattr(one, name))
-                for name in Words.model_fields
+                for name in Edit.model_fields
             }
-            log.append("join", Words(**fields), 0)
+            log.append("join", Edit(**fields), 0)
         balls_of(partial).save(partial / BALLS)
-    return conflicts_of(units, place, model.threshold)
+    return name_conflicts(units, place, model.threshold)
 
 
-def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
+def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]:
     """Put one more video into a joined cast; who was there stays who they are.
 
     Parameters
@@ -178,28 +194,30 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
 
     Returns
     -------
-    conflicts : list of Conflict
+    conflicts : list of NameConflict
         Where names say otherwise than faces.
     new : int
         How many characters are new.
     """
     folder = Path(folder)
     with (
-        locked(folder), closing(Source(video)) as cast, closing(Log(folder / CORRECTIONS)) as log
-    ):  # fmt: skip
+        locked(folder),
+        closing(SourceCast(video)) as cast,
+        closing(Log(folder / CORRECTIONS)) as log,
+    ):
         run, events = read_run(folder), log.events()
         ever = {event.body.video for event in events if event.kind == "add"}
         # Without those of an `add` that was killed before its event.
         run["videos"] = [f for f in run["videos"] if not f.get("added") or f["episode"] in ever]
-        inside = present(run["videos"], live_events(events)[0])
+        inside = videos_present(run["videos"], live_events(events)[0])
         _refuse_twice(cast, inside, folder)
-        film = {**film_of(cast.scanned, folder, run["videos"], inside), "added": True}
+        film = {**video_entry(cast.scanned, folder, run["videos"], inside), "added": True}
         model = load_model(folder / MODEL)
         whole, points = cast.embedded(model)
-        units = units_of([cast], [points])
+        units = local_characters([cast], [points])
         balls = balls_of(folder)
         first = log.next_id(run["next"])
-        place, conflicts = place_units(units, balls, model.threshold, first)
+        place, conflicts = place_in_balls(units, balls, model.threshold, first)
         new = np.unique(place[place >= first]).tolist()
         labels = place[units.of_track]
         # First what nobody sees yet: killed in between, it is as if nothing had been added.
@@ -208,14 +226,14 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
         write_labels(folder, film, cast.whole_labels(labels))
         known = dict(zip(balls.numbers.tolist(), balls.names.tolist(), strict=True))
         named = {number for number, name in known.items() if name}
-        words = inherited_words(cast, film, labels, log, named, set(known))
+        words = inherited_edits(cast, film, labels, log, named, set(known))
         run["videos"].append(film)
         write_about(folder, run, model.threshold)
-        body = Video(video=film["episode"], **dict(words))
+        body = AddedVideo(video=film["episode"], **dict(words))
         try:
             last = log.append("add", body, balls.known[1], new=new).number
-        except ChangedMeanwhile as error:
-            raise ChangedMeanwhile(
+        except ConflictError as error:
+            raise ConflictError(
                 f"{folder}: somebody changed it meanwhile; add the video again"
             ) from error
         names = {name.id: name.name for name in words.names}
@@ -250,13 +268,13 @@ def remove(folder: str | Path, video: str, *, who: str | None = None) -> Event:
             raise InputError(f"{folder}: {several} {video!r}; its videos are {named}")
         if len(films) == 1:
             raise InputError(f"{folder}: {video} is the only video that is left in it")
-        return cast.say("remove", Removed(video=found[0]["episode"]))
+        return cast.append_event("remove", RemovedVideo(video=found[0]["episode"]))
 
 
 def balls_of(folder: Path) -> Balls:
     """Return where the characters of a joined cast are, as corrected."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        inside = present(read_run(folder)["videos"], live_events(log.events())[0])
+        inside = videos_present(read_run(folder)["videos"], live_events(log.events())[0])
         known = len(inside), log.last
     with suppress(InputError):  # not there, or damaged: it can be made again
         balls = Balls.load(folder / BALLS)
@@ -267,12 +285,14 @@ def balls_of(folder: Path) -> Balls:
         return Balls.of(cast.points, cast.state.labels, cast.state.names, known)
 
 
-def _refuse_twice(cast: Source, films: Sequence[dict[str, Any]], folder: Path) -> None:
+def _refuse_twice(cast: SourceCast, films: Sequence[dict[str, Any]], folder: Path) -> None:
     """Refuse a video that is in a joined cast already, whatever its file is called."""
     own = cast.scanned.films[0]
     for film in films:
         if same_video(own, film):
-            raise AlreadyThere(f"{cast.folder}: this video is in {folder} already: {film['title']}")
+            raise AlreadyExistsError(
+                f"{cast.folder}: this video is in {folder} already: {film['title']}"
+            )
 
 
 def same_video(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.events import Words
+from castlist.cast.events import Edit
 
 Rows = NDArray[np.int64]
 #: From the numbers of anchors to rows of the tracks at hand.
@@ -85,13 +85,13 @@ class State:
         """Return the tracks of a character that are faces."""
         return np.flatnonzero((self.owner == character) & ~self.not_face)
 
-    def spoken_of(self) -> set[int]:
+    def corrected_ids(self) -> set[int]:
         """Return the ids of which a person said something."""
         pinned = np.unique(self.pin[self.pin > 0]).tolist()
         named = [number for number, name in self.names.items() if name]
         return {*pinned, *named, *self.background}
 
-    def two_people(self) -> Iterator[Groups]:
+    def different_pairs(self) -> Iterator[Groups]:
         """Give the tracks that were called two people, and that no later word made one."""
         owner = self.owner
         for one, other in self.different:
@@ -101,7 +101,7 @@ class State:
                     if i != j:
                         yield a[owner[a] == i], b[owner[b] == j]
 
-    def apply(self, words: Words, find: Find) -> None:
+    def apply(self, words: Edit, find: Find) -> None:
         """Let a word hold: of tracks that are not there, nothing does."""
         for pin in words.pins:
             self.pin[find(pin.tracks)] = pin.id

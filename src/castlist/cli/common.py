@@ -97,13 +97,13 @@ def waiting(what: str) -> Iterator[None]:
 @contextmanager
 def options_named() -> Iterator[None]:
     """Name the option that helps, where a correction needs more to be said."""
-    from castlist.cast.corrections import TwoNames
-    from castlist.cast.shared_frames import SharedFrame
+    from castlist.cast.corrections import DifferentNamesError
+    from castlist.cast.links import OverlappingTracksError
 
     try:
         yield
-    except (SharedFrame, TwoNames) as error:
-        option = "--waive" if isinstance(error, SharedFrame) else "--name"
+    except (OverlappingTracksError, DifferentNamesError) as error:
+        option = "--waive" if isinstance(error, OverlappingTracksError) else "--name"
         raise InputError(f"{error} ({option})") from error
 
 

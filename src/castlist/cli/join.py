@@ -16,7 +16,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
-    from castlist.cast.units import Conflict
+    from castlist.cast.matching import NameConflict
 
 
 def join(
@@ -98,18 +98,18 @@ def remove(
 def _reported(folder: Path) -> Iterator[None]:
     """If it is there already, see that its page is, too: it is written last, and may be missing."""
     from castlist.cast.corrections import Corrections
-    from castlist.cast.series import AlreadyThere
+    from castlist.cast.series import AlreadyExistsError
     from castlist.report.folder import report_folder
 
     try:
         yield
-    except AlreadyThere:
+    except AlreadyExistsError:
         with suppress(InputError), closing(Corrections(folder)) as corrections:  # no cast at all
             report_folder(corrections)
         raise
 
 
-def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:
+def _show(folder: Path, conflicts: Sequence[NameConflict]) -> None:
     """Print the cast, and what a person should decide."""
     from castlist.cast.corrections import Corrections
     from castlist.report.folder import report_folder

@@ -15,7 +15,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
     Example: `castlist log episode.cast`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.cast.history import moves, sentence
+    from castlist.cast.history import describe_event, moves
 
     corrections = Corrections(cast)
     history, moved = corrections.history, moves(corrections)
@@ -23,7 +23,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
         print_json([
             {
                 "number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
-                "text": sentence(corrections, event), "holds": holds,
+                "text": describe_event(corrections, event), "holds": holds,
                 "moves": [
                     {"from": one.before, "to": one.after,
                      "tracks": corrections.tracks.ids[one.tracks].tolist()}
@@ -39,7 +39,8 @@ def log(cast: CastFolder, json: Json = False) -> None:
     rows = [
         [
             event.number, datetime.fromtimestamp(event.at).strftime("%Y-%m-%d %H:%M:%S"), event.who,
-            sentence(corrections, event), sum(len(c.tracks) for c in moved.get(event.number, ())),
+            describe_event(corrections, event),
+            sum(len(c.tracks) for c in moved.get(event.number, ())),
             "" if holds or event.kind in ("undo", "redo") else "undone",
         ]
         for event, holds in history

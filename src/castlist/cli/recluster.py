@@ -26,8 +26,8 @@ def recluster(
     Example: `castlist recluster episode.cast --finetune`
     """
     from castlist.cast.corrections import Corrections
+    from castlist.cast.links import overlap_summary
     from castlist.cast.recluster import accept, propose
-    from castlist.cast.shared_frames import told
     from castlist.report.given_up import given_up_line
 
     corrections = Corrections(cast)
@@ -47,7 +47,7 @@ def recluster(
     ]  # fmt: skip
     print_table(["from", "to", "tracks"], rows)
     if len(proposal.given_up):
-        told_of = told(corrections.tracks, proposal.given_up)
+        told_of = overlap_summary(corrections.tracks, proposal.given_up)
         typer.echo(printable(given_up_line(proposal.n_characters, told_of)))
     if yes or _agreed():
         accept(corrections, proposal)

@@ -28,9 +28,9 @@ def redo(cast: CastFolder) -> None:
 
 def _take(cast: Path, what: Literal["undo", "redo"], told: str) -> None:
     from castlist.cast.corrections import Corrections
-    from castlist.cast.history import sentence
+    from castlist.cast.history import describe_event
 
     corrections = Corrections(cast)
     event = getattr(corrections, what)()
-    typer.echo(f"{told}: {sentence(corrections, event)}")
+    typer.echo(f"{told}: {describe_event(corrections, event)}")
     print_cast(corrections.cast)

@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.errors import InputError
 from castlist.pipeline.run_manifest import read_note
 from castlist.pipeline.scan import cast_folder, scan

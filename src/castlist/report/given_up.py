@@ -18,7 +18,7 @@ def given_up_line(characters: int, given_up: dict[str, Any]) -> str:
     characters : int
         The number.
     given_up : dict
-        As :func:`castlist.cast.shared_frames.told` says it; of some pairs at least.
+        As :func:`castlist.cast.links.overlap_summary` says it; of some pairs at least.
     """
     named = [_pair(one) for one in given_up["pairs"][:_NAMED]]
     rest = given_up["count"] - len(named)

@@ -18,15 +18,15 @@ from starlette.exceptions import HTTPException as Refusal
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.links import OverlappingTracksError
+from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept
-from castlist.cast.shared_frames import SharedFrame
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 from castlist.report.html import style, text_of
 from castlist.report.page import title_of
 from castlist.review import views
-from castlist.review.files import Served, Told
+from castlist.review.files import SafeFileResponse, SafeJSONResponse
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.recluster_job import Reclustering
 from castlist.review.schemas import (
@@ -68,7 +68,7 @@ def make_app(
     """
     app = FastAPI(
         title="castlist review", version=__version__, docs_url=None, redoc_url=None,
-        responses=ANY, default_response_class=Told,
+        responses=ANY, default_response_class=SafeJSONResponse,
         # The guard looks at it, before anything else does; this says so in /openapi.json.
         dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
     )  # fmt: skip
@@ -85,24 +85,24 @@ def make_app(
         return answer
 
     @app.exception_handler(CastlistError)
-    async def refused(request: Request, error: CastlistError) -> Told:
-        status = 409 if isinstance(error, ChangedMeanwhile | SharedFrame) else 422
-        status = status if isinstance(error, InputError | ChangedMeanwhile) else 500
+    async def refused(request: Request, error: CastlistError) -> SafeJSONResponse:
+        status = 409 if isinstance(error, ConflictError | OverlappingTracksError) else 422
+        status = status if isinstance(error, InputError | ConflictError) else 500
         told: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
-        if isinstance(error, SharedFrame):
+        if isinstance(error, OverlappingTracksError):
             told |= {"pairs": error.pairs[:20], "seconds": error.seconds}
-        return Told(told, status)
+        return SafeJSONResponse(told, status)
 
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Told:
+    async def malformed(request: Request, error: RequestValidationError) -> SafeJSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return Told({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
+        return SafeJSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
 
     @app.exception_handler(Refusal)
-    async def not_so(request: Request, error: Refusal) -> Told:
+    async def not_so(request: Request, error: Refusal) -> SafeJSONResponse:
         told = {"error": error.detail, "kind": "InputError"}
-        return Told(told, error.status_code, error.headers)
+        return SafeJSONResponse(told, error.status_code, error.headers)
 
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
@@ -128,30 +128,32 @@ def make_app(
             raise HTTPException(404)
         return Script(text_of(_SCRIPTS[name], name))
 
-    @app.get("/faces/{track}/{k}", response_class=Served, responses=answers_of("image/jpeg"))
-    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Served:
+    @app.get(
+        "/faces/{track}/{k}", response_class=SafeFileResponse, responses=answers_of("image/jpeg")
+    )
+    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> SafeFileResponse:
         with corrections.lock:
             corrections.rows([track])  # a track of ours, so no path of anybody's making
             pictures = corrections.pictures_of(track)
             if k >= len(pictures) or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return Served(pictures[k], headers={"cache-control": "no-cache"})
+        return SafeFileResponse(pictures[k], headers={"cache-control": "no-cache"})
 
-    @app.get("/frames/{track}", response_class=Served, responses=answers_of("image/jpeg"))
-    def frame(track: str) -> Served:
+    @app.get("/frames/{track}", response_class=SafeFileResponse, responses=answers_of("image/jpeg"))
+    def frame(track: str) -> SafeFileResponse:
         with corrections.lock:
             corrections.rows([track])
             path = corrections.frame_of(track)
             if path is None or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return Served(path, headers={"cache-control": "no-cache"})
+        return SafeFileResponse(path, headers={"cache-control": "no-cache"})
 
-    @app.get("/video/{number}", response_class=Served, responses=answers_of("video/*"))
-    def film(number: Annotated[int, PathParameter(ge=0)]) -> Served:
+    @app.get("/video/{number}", response_class=SafeFileResponse, responses=answers_of("video/*"))
+    def film(number: Annotated[int, PathParameter(ge=0)]) -> SafeFileResponse:
         video = videos[number] if number < len(videos) else None
         if video is None:
             raise HTTPException(404)
-        return Served(video)
+        return SafeFileResponse(video)
 
     @app.get("/api/cast")
     def cast() -> dict[str, Any]:
@@ -197,7 +199,7 @@ def make_app(
                     corrections.rows(rows)  # refused here, not with the next question
                 skipped.extend(pairs)
             elif action.after != corrections.version:
-                raise ChangedMeanwhile("the cast was changed elsewhere; look again")
+                raise ConflictError("the cast was changed elsewhere; look again")
             else:
                 _act(corrections, action)
             return {"last": corrections.version}
@@ -230,7 +232,7 @@ def make_app(
             if job.proposal is None:
                 raise InputError("there is no clustering to take: make one first")
             if job.number != seen.number:
-                raise ChangedMeanwhile("another clustering was made since this one was shown")
+                raise ConflictError("another clustering was made since this one was shown")
             accept(corrections, job.proposal)
             job.drop()
             return {"last": corrections.version}

@@ -17,7 +17,7 @@ from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.video.frames import open_video
 
 
-class Served(FileResponse):
+class SafeFileResponse(FileResponse):
     """A file, or a 404 if it went away or may not be read, whenever that turns out."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +44,7 @@ class Served(FileResponse):
             await JSONResponse(told, 404)(scope, receive, send)
 
 
-class Told(JSONResponse):
+class SafeJSONResponse(JSONResponse):
     """JSON, whatever is in it: half a letter, of who wrote the folder, becomes ``?``."""
 
     def render(self, content: Any) -> bytes:

@@ -135,7 +135,7 @@ async function accept(proposal) {
     dialog?.close();
     say("The new clustering was taken. It can be undone.");
   } catch (error) {
-    if (error.kind === "ChangedMeanwhile") {
+    if (error.kind === "ConflictError") {
       await post("/api/recluster/drop").catch(() => {});
       beginning(`${CHANGED}. This clustering does not know of it; start again.`);
     } else {

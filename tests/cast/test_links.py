@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist import TrackSet
-from castlist.cast.shared_frames import not_waived, pairs_between, told
+from castlist.cast.links import not_waived, overlap_summary, pairs_between
 
 PAIR = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] < p[1])
 
@@ -28,7 +28,10 @@ def test_it_is_told_who_shares_a_frame_when_and_how_many_more():
         ["a", "a", "b", "b"], feature=np.zeros((4, 1)), frame=[1, 2, 2, 3], time=[0.1, 0.2, 0.2, 9]
     )
     pairs = tracks.overlaps()
-    assert told(tracks, pairs) == {"count": 1, "pairs": [{"tracks": ["a", "b"], "time": 0.2}]}
-    many = told(tracks, np.repeat(pairs, 1000, axis=0))
+    assert overlap_summary(tracks, pairs) == {
+        "count": 1,
+        "pairs": [{"tracks": ["a", "b"], "time": 0.2}],
+    }
+    many = overlap_summary(tracks, np.repeat(pairs, 1000, axis=0))
     assert (many["count"], len(many["pairs"])) == (1000, 100)
-    assert told(tracks, pairs[:0]) == {"count": 0, "pairs": []}
+    assert overlap_summary(tracks, pairs[:0]) == {"count": 0, "pairs": []}

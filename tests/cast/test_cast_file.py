@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from castlist import InputError, read_tracks, write_tracks
-from castlist.cast.checks import amount, are_points, check_run, number_of
+from castlist.cast.cast_file import check_id, check_number, check_run, valid_embeddings
 from castlist.cast.corrections import Corrections
 from castlist.cast.events import Reversed
-from castlist.cast.history import sentence
+from castlist.cast.history import describe_event
 from castlist.cast.series import join
 from tests.cast.folders import made_video, write_folder
 from tests.cast.test_series import episode
@@ -44,13 +44,13 @@ def test_what_castlist_cannot_have_noted_is_not(change):
 
 
 def test_numbers_by_hand():
-    assert (amount(0), amount(2.5), number_of(7)) == (0.0, 2.5, 7)
+    assert (check_number(0), check_number(2.5), check_id(7)) == (0.0, 2.5, 7)
     for value in (-1, float("nan"), float("inf"), 10**400, True, None, "1"):
         with pytest.raises(ValueError, match="no number"):
-            amount(value)
+            check_number(value)
     for value in (0, -1, 2**31, 1.0, True, None):
         with pytest.raises(ValueError, match="no number of a character"):
-            number_of(value)
+            check_id(value)
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_folder_that_says_so_is_refused(tmp_path, file, change):
 
 
 def test_embeddings_beyond_all_squares():
-    assert are_points(np.eye(3, dtype=np.float32))
-    assert are_points(np.empty((0, 0)))
+    assert valid_embeddings(np.eye(3, dtype=np.float32))
+    assert valid_embeddings(np.empty((0, 0)))
     for value in (np.nan, np.inf, -1e30):
-        assert not are_points(np.array([[0.0, value]]))
-    assert not are_points(np.array([[1]]))
+        assert not valid_embeddings(np.array([[0.0, value]]))
+    assert not valid_embeddings(np.array([[1]]))
 
 
 def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
@@ -82,7 +82,7 @@ def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
     for number in range(1, 2000):  # each undoes the one before it: castlist never says so
         cast.log.append("undo", Reversed(event=max(1, number - 1)), number - 1)
     cast.refresh()
-    assert sentence(cast, cast.history[-1][0]) == "undid: event 1998"
+    assert describe_event(cast, cast.history[-1][0]) == "undid: event 1998"
     cast.close()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -184,7 +183,7 @@ def _write_cast(folder: Path, seed: int = 0) -> Path:
 
 
 def _say(folder: Path) -> None:
-    with closing(Corrections(folder)) as said:
+    with Corrections(folder) as said:
         ids = said.tracks.ids.tolist()
         said.name(1, "Anna")
         said.move([ids[-1]], to=None)

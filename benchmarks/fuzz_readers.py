@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,7 +74,7 @@ def _read_model(_: Path, path: Path) -> object:
 def _read_cast(home: Path, path: Path) -> None:
     folder = home / "all" if (home / "all").is_dir() else home
     read_note(folder / RUN)
-    with closing(Corrections(folder)) as found:
+    with Corrections(folder) as found:
         _show(found)
     if path.name == BALLS:
         Balls.load(path).nearest(np.eye(128, dtype=np.float32)[:1], 0.3)

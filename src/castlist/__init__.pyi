@@ -1,6 +1,7 @@
 from ._version import __version__ as __version__
 from .cast.cast import Cast as Cast
 from .cast.cast import Character as Character
+from .cast.cast import make_cast as make_cast
 from .cast.corrections import Corrections as Corrections
 from .cast.links import OverlappingTracksError as OverlappingTracksError
 from .cast.log import ConflictError as ConflictError

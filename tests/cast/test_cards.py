@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
+import numpy as np
+
 from castlist import make_cast
 from castlist.cast.cards import MOST_CARDS
 from castlist.cast.corrections import Corrections
@@ -40,7 +42,8 @@ def test_a_joined_cast_has_pictures_of_its_videos(tmp_path):
 
 def test_without_a_folder_there_are_cards_without_pictures():
     tracks = made_video(people=MOST_CARDS + 2, each=1, dim=64)
-    cast = make_cast(tracks, tracks.identity_codes, tracks.mean_features(), 60.0)
+    labels = np.unique(tracks.identity, return_inverse=True)[1]
+    cast = make_cast(tracks, labels, tracks.mean_features(), 60.0)
     html = cast._repr_html_()
     assert "<img" not in html
     assert "26 characters" in html

@@ -49,7 +49,7 @@ def test_numbers_by_hand():
         with pytest.raises(ValueError, match="no number"):
             check_number(value)
     for value in (0, -1, 2**31, 1.0, True, None):
-        with pytest.raises(ValueError, match="no number of a character"):
+        with pytest.raises(ValueError, match="not the id of a character"):
             check_id(value)
 
 

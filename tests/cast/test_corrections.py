@@ -57,10 +57,6 @@ def test_leaving_the_context_closes_the_log(folder):
         cast.name(1, "Anna")
         assert cast.log._db is not None
     assert cast.log._db is None
-    with pytest.raises(RuntimeError), Corrections(folder) as cast:
-        assert cast.character(1).name == "Anna"
-        raise RuntimeError
-    assert cast.log._db is None
 
 
 def test_it_begins_as_clustered(cast):
@@ -90,7 +86,7 @@ def test_merge_keeps_the_first_number_and_any_name(cast):
 def test_two_names_are_asked_about(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    with pytest.raises(InputError, match="Anna and Bo: say which name to keep"):
+    with pytest.raises(InputError, match="Anna and Bo: give the name to keep"):
         cast.merge([1, 3])
     cast.merge([1, 3], name="Bo")
     assert cast.character(1).name == "Bo"
@@ -115,9 +111,9 @@ def test_move_and_split(cast):
     assert {"0000", "0004"} < set(tracks_of(cast, 3))
     cast.move(["0000"])
     assert tracks_of(cast, 5) == ["0000"]
-    with pytest.raises(InputError, match="of their own already"):
+    with pytest.raises(InputError, match="already a character of their own"):
         cast.move(["0000"])
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already in that character"):
         cast.move(["0004"], to=3)
 
 
@@ -177,11 +173,11 @@ def test_answers(cast):
     assert people(cast)[1] == {"p0", "p2"}  # whole characters, not only what was shown
     cast.answer(["0000", "0004"], [], [["0002"]])  # and yet these are two people
     assert tracks_of(cast, 5) == ["0002"]
-    with pytest.raises(InputError, match="on two sides"):
+    with pytest.raises(InputError, match="in two groups of one answer"):
         cast.answer(["0000"], [["0000"]])
-    with pytest.raises(InputError, match="on two sides"):
+    with pytest.raises(InputError, match="in two groups of one answer"):
         cast.answer(["0000"], [["0002"]], [["0002"]])
-    with pytest.raises(InputError, match="nobody was compared"):
+    with pytest.raises(InputError, match="the answer compares no tracks"):
         cast.answer(["0000"])
 
 
@@ -277,7 +273,7 @@ def test_names_are_one_line_with_something_to_be_seen():
     assert checked_name("Zoe\u0308") == "Zoë"
     assert checked_name("👩\u200d🔬") == "👩\u200d🔬"
     for nothing in ("\u200b", "\u2060 \u200b", "\u0301"):
-        with pytest.raises(InputError, match="a letter that can be seen"):
+        with pytest.raises(InputError, match="a visible character"):
             checked_name(nothing)
 
 
@@ -409,7 +405,7 @@ def test_answers_at_once_are_answers_one_after_the_other_in_one_event(tmp_path):
     assert [cast.last for cast in casts] == [1, 4]
     casts[0].undo()
     assert shape(casts[0]) == before
-    with pytest.raises(InputError, match="nobody was compared"):
+    with pytest.raises(InputError, match="the answer compares no tracks"):
         casts[0].answers([])
     with pytest.raises(InputError, match="no track 'nobody'"):
         casts[0].answers([*said, {"one": ["nobody"], "same": [["0000"]]}], waive=True)

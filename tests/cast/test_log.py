@@ -100,10 +100,10 @@ def test_no_id_is_given_twice(tmp_path):
     assert first.next_id(1) == 10
     first.append("move", Edit(), 0, new=[10, 11])
     assert second.next_id(1) == 12
-    with pytest.raises(ConflictError, match="characters were made"):
+    with pytest.raises(ConflictError, match="characters were created"):
         second.append("move", Edit(), 1, new=[11])
     assert second.last == 1
-    with pytest.raises(InputError, match="no numbers are left"):
+    with pytest.raises(InputError, match="no ids are left"):
         first.reserve(2**31, 1)
 
 
@@ -117,7 +117,7 @@ def test_another_file_is_refused(tmp_path, content):
 def test_a_newer_format_is_refused(tmp_path):
     with sqlite3.connect(tmp_path / "c.db") as db:
         db.execute("PRAGMA user_version = 99")
-    with pytest.raises(InputError, match="format 99, .* written by a newer castlist: use that"):
+    with pytest.raises(InputError, match="format 99, .* written by a newer version of castlist"):
         Log(tmp_path / "c.db")
 
 
@@ -198,7 +198,7 @@ def test_tables_of_strangers_are_not_read(tmp_path, change):
     Log(tmp_path / "c.db").append("undo", UNDO, 0)
     with closing(sqlite3.connect(tmp_path / "c.db")) as db:
         db.executescript(change)
-    with pytest.raises(InputError, match="other tables"):
+    with pytest.raises(InputError, match="unexpected tables"):
         Log(tmp_path / "c.db")
 
 
@@ -240,7 +240,7 @@ def test_events_of_no_time(tmp_path, at):
     log = Log(tmp_path / "c.db")
     body = '{"event": 1}'
     log._open().execute("INSERT INTO events VALUES (1, ?, 'me', 'undo', ?)", (at, body))
-    with pytest.raises(InputError, match="an event without a time"):
+    with pytest.raises(InputError, match="an event without a valid time"):
         log.events()
 
 

@@ -107,7 +107,7 @@ def test_a_person_may_say_that_it_is_the_same_track(cast):
     assert tracks_of(Corrections(cast.folder), "Anna") == [track]
     cast.undo()
     assert int(cast.state.owner[lost.there[0]]) == before
-    with pytest.raises(InputError, match="no lost track with the number 99"):
+    with pytest.raises(InputError, match="no lost track has the number 99"):
         cast.found(99, track)
 
 

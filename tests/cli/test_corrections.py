@@ -41,7 +41,7 @@ def test_name_merge_split_undo_log_report(folder):
     ("words", "said"),
     [
         (["merge", "1", "2"], "share a frame"),
-        (["name", "nobody", "x"], "no character 'nobody'; names and numbers stand in the report"),
+        (["name", "nobody", "x"], "no character 'nobody'; the report lists names and numbers"),
         (["split", "nope"], "--to csv -o -` lists them"),
         (["undo"], "nothing to undo"),
         (["split", "0000", "--to", "2", "--not-a-face"], "one of --to, --not-a-face and --a-face"),
@@ -62,7 +62,7 @@ def test_a_number_is_a_number_though_somebody_is_called_so(folder):
     cast = Corrections(folder)
     assert {one.number: one.name for one in cast.cast.characters if one.name} == {1: "Anna", 3: "1"}
     assert cast.character(3).background
-    assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
+    assert "a visible character" in castlist("name", folder, "2", "\u200b", code=2).stderr
 
 
 def test_two_names_and_how_to_say_which(folder):
@@ -70,7 +70,7 @@ def test_two_names_and_how_to_say_which(folder):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
     assert (
-        "Anna and Bo: say which name to keep (--name)"
+        "Anna and Bo: give the name to keep (--name)"
         in castlist("merge", folder, "1", "3", code=2).stderr
     )
 

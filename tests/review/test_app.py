@@ -384,7 +384,7 @@ def test_this_one_is_mixed(server):
     tracks = server.get("/api/characters/1")["all"]
     assert [track["id"] for track in tracks if track["mixed"]] == ["0000"]
     status, told = server.act(kind="answer", tracks=["0000"], same=[["0002"]], mixed=[["0002"]])
-    assert (status, told["error"]) == (422, "a track cannot be on two sides of a question")
+    assert (status, told["error"]) == (422, "a track is in two groups of one answer")
     for _ in range(2):
         server.act(kind="undo")
 

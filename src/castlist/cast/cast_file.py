@@ -1,4 +1,4 @@
-"""What may stand in ``run.json`` and ``cast.json``, checked before it is believed."""
+"""The file ``cast.json``: writing, reading, and validation of it and of ``run.json``."""
 
 from __future__ import annotations
 
@@ -18,75 +18,75 @@ from castlist.io.untrusted import read_json
 from castlist.tracks import TrackSet
 
 RUN = "run.json"
-#: Of cast.json and run.json; raised when a castlist of before could not read them.
+#: Version of cast.json and run.json; raised if older versions of castlist cannot read them.
 FORMAT = 2
-_MOST = 2**40  # seconds, or pixels: no video has so many
-_FARTHEST = 1e9  # embeddings are of length 1, or nearly so
+_MOST = 2**40  # seconds or pixels; more than any video has
+_FARTHEST = 1e9  # embeddings have a length of about 1
 
 
 def check_format(path: Path, found: Any) -> None:
-    """Refuse a file of another format, and say what to do if it is a newer one."""
+    """Raise InputError if a file has another format version."""
     if found == FORMAT:
         return
     newer = type(found) is int and found > FORMAT
-    what = "it was written by a newer castlist: use that one, or a later one"
+    what = "it was written by a newer version of castlist: update castlist"
     raise InputError(
-        f"{path}: of format {str(found)[:20]}, and this castlist reads format {FORMAT}; "
-        f"{what if newer else 'scan again'}"
+        f"{path}: format {str(found)[:20]}, but this castlist reads format {FORMAT}; "
+        f"{what if newer else 'scan the video again'}"
     )
 
 
 def check_run(run: Any) -> dict[str, Any]:
-    """Return what ``run.json`` says, if its parts are of the right kind; else a ValueError."""
+    """Return the content of ``run.json``, validated; raise ValueError if it is invalid."""
     if not isinstance(run, dict) or not isinstance(run.get("settings"), dict):
-        raise ValueError(f"{RUN} without settings")
+        raise ValueError(f"{RUN}: no settings")
     films = run.get("videos", [run.get("video", {})])
     if not isinstance(films, list) or not all(isinstance(film, dict) for film in films):
-        raise ValueError(f"{RUN} without videos")
+        raise ValueError(f"{RUN}: invalid list of videos")
     for film in films:
         _check_film(film)
     return run
 
 
 def check_number(value: Any) -> float:
-    """Return a number that is one, and not beyond all; else a ValueError."""
+    """Return a number in the accepted range as float; raise ValueError otherwise."""
     if type(value) not in (int, float) or not 0 <= value < _MOST:
-        raise ValueError(f"{str(value)[:20]!r} is no number, too small or too large")
+        raise ValueError(f"{str(value)[:20]!r} is not a number from 0 to {_MOST}")
     return float(value)
 
 
 def check_id(value: Any) -> int:
-    """Return the number of a character; else a ValueError."""
+    """Return the id of a character; raise ValueError if it is invalid."""
     if type(value) is not int or not 0 < value < MOST_IDS:
-        raise ValueError(f"{str(value)[:20]!r} is no number of a character")
+        raise ValueError(f"{str(value)[:20]!r} is not the id of a character")
     return value
 
 
 def valid_embeddings(values: NDArray[Any]) -> bool:
-    """Say whether numbers are embeddings that can be reckoned with: squares of them, too."""
+    """Return whether values are finite embeddings whose squares do not overflow."""
     return values.dtype.kind == "f" and bool((np.abs(values) < _FARTHEST).all())
 
 
 def _check_film(film: dict[str, Any]) -> None:
-    """Check what is noted of a video: how long, how fast and how large it is, and its names."""
+    """Validate the entry of a video: duration, frame rate, size and names."""
     film["duration"] = check_number(film.get("duration", 0.0))
     if film.get("rate") is not None:
         check_number(film["rate"])
     size = film.get("size")
     if size is not None:
         if not isinstance(size, list) or len(size) != 2:
-            raise ValueError(f"{RUN} with a strange size of a video")
+            raise ValueError(f"{RUN}: invalid size of a video")
         film["size"] = [int(check_number(side)) for side in size]
     for key in ("name", "path", "title", "episode"):
         if not isinstance(film.get(key, ""), str) or "\0" in film.get(key, ""):
-            raise ValueError(f"{RUN} with a strange {key!r} of a video")
+            raise ValueError(f"{RUN}: invalid {key!r} of a video")
 
 
 def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
     """Write a cast as JSON: characters, and the ids of their tracks.
 
-    ``next`` is the least id that no character of this folder was ever given; ``about`` may give a
-    larger one.
+    ``about`` has more keys for the file. ``next`` is the least id that was never used in this
+    folder; ``about`` may have a larger one.
     """
     ids = cast.tracks.ids
     value = {
@@ -116,15 +116,15 @@ def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
 
 
 def load_cast(path: Path, tracks: TrackSet) -> Cast:
-    """Read what :func:`save_cast` wrote, around the tracks it was made of."""
+    """Read a cast that :func:`save_cast` wrote; ``tracks`` are the tracks it was made of."""
     place = {str(name): i for i, name in enumerate(tracks.ids)}
     try:
         value = read_json(path)
         check_format(path, value["format"])
         if value.get("scan", now := scan_digest(tracks)) != now:
             raise InputError(
-                f"{path}: not a cast of these tracks: they are of another scan, which is at work "
-                "or was cut off; scan again"
+                f"{path}: not a cast of these tracks: they are of another scan, which is running "
+                "or was interrupted; scan the video again"
             )
         characters = tuple(
             Character(
@@ -143,7 +143,7 @@ def load_cast(path: Path, tracks: TrackSet) -> Cast:
 
 
 def scan_digest(tracks: TrackSet) -> str:
-    """Return what tells these tracks from those of another scan."""
+    """Return a hash that identifies the tracks of a scan."""
     parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
     return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
 

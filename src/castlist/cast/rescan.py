@@ -49,7 +49,7 @@ def was_scanned(folder: Path) -> bool:
     with closing(Log(folder / CORRECTIONS)) as log:
         if log.last > 0:
             return True
-    with suppress(InputError), closing(CurrentCast(folder)):
+    with suppress(InputError), CurrentCast(folder):
         return True
     return False  # none, or so damaged that nobody knows its characters
 
@@ -91,7 +91,7 @@ def regroup(
         folder, tracks, alone, points, threshold, 0.0, {},
         (scan_digest(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
     )  # fmt: skip
-    with closing(CurrentCast(folder, scanned=new)) as cast:
+    with CurrentCast(folder, scanned=new) as cast:
         owner, base = _before(folder, cast)
         state = cast.state
         links = links_around(cast, cast.points, threshold, asked, owner)
@@ -138,7 +138,7 @@ def _before(folder: Path, cast: CurrentCast) -> tuple[Rows, Rows]:
             for one in load_cast(folder / NEXT_CAST, cast.scanned.tracks).characters:
                 owner[np.isin(cast.cut_tracks.origin, one.tracks)] = one.number
         return owner, owner.copy()
-    with closing(earlier):
+    with earlier:
         anchors = anchors_of(
             earlier.tracks, range(len(earlier.tracks)), earlier.scanned.scans, earlier.looks
         )

@@ -141,7 +141,7 @@ def _join(
 ) -> list[NameConflict]:
     """Write the cast of several into a folder that will be moved to ``out``."""
     with ExitStack() as stack:
-        casts = [stack.enter_context(closing(SourceCast(folder))) for folder in folders]
+        casts = [stack.enter_context(SourceCast(folder)) for folder in folders]
         films: list[dict[str, Any]] = []
         for cast in casts:
             _refuse_twice(cast, films, out)
@@ -202,7 +202,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
     folder = Path(folder)
     with (
         locked(folder),
-        closing(SourceCast(video)) as cast,
+        SourceCast(video) as cast,
         closing(Log(folder / CORRECTIONS)) as log,
     ):
         run, events = read_run(folder), log.events()
@@ -254,7 +254,7 @@ def remove(folder: str | Path, video: str, *, who: str | None = None) -> Event:
     who : str, optional
         In whose name; the user's if not given.
     """
-    with closing(CurrentCast(folder, who)) as cast:
+    with CurrentCast(folder, who) as cast:
         if not cast.scanned.joined:
             raise InputError(f"{folder} is the cast of one video, and no video can be taken out")
         films = cast.scanned.films
@@ -280,7 +280,7 @@ def balls_of(folder: Path) -> Balls:
         balls = Balls.load(folder / BALLS)
         if balls.known == known:
             return balls
-    with closing(CurrentCast(folder)) as cast:  # something is new: all of it is read
+    with CurrentCast(folder) as cast:  # something is new: all of it is read
         known = len(cast.scanned.films), cast.last
         return Balls.of(cast.points, cast.state.labels, cast.state.names, known)
 

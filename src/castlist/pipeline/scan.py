@@ -160,7 +160,7 @@ def scan(
             tracks, publish = _watched(notes, settings, opened, *how)
             notes.value["video"]["duration"] = max(opened.duration, notes.watched)
         scanned = _group(notes, settings, tracks, model, publish, progress)
-        with closing(Corrections(folder, scanned=scanned)) as corrections:
+        with Corrections(folder, scanned=scanned) as corrections:
             notes.value["given_up"] = _given_up(corrections)
             _report(notes, corrections)
             return Scan(folder, corrections.cast, notes.value, notes.set_aside)

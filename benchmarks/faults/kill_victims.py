@@ -246,7 +246,7 @@ _JOINED = (
 def _join(inputs: Path, clips: Path | None) -> Victim:
     episodes(inputs)
     words = "join ../inputs/e1.cast ../inputs/e2.cast ../inputs/e3.cast -o out"
-    return Victim(tuple(words.split()), _JOINED, already="is there already")
+    return Victim(tuple(words.split()), _JOINED, already="exists already")
 
 
 def _add(inputs: Path, clips: Path | None) -> Victim:

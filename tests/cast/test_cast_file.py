@@ -46,7 +46,7 @@ def test_what_castlist_cannot_have_noted_is_not(change):
 def test_numbers_by_hand():
     assert (check_number(0), check_number(2.5), check_id(7)) == (0.0, 2.5, 7)
     for value in (-1, float("nan"), float("inf"), 10**400, True, None, "1"):
-        with pytest.raises(ValueError, match="no number"):
+        with pytest.raises(ValueError, match="not a number"):
             check_number(value)
     for value in (0, -1, 2**31, 1.0, True, None):
         with pytest.raises(ValueError, match="not the id of a character"):

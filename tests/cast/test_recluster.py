@@ -112,7 +112,7 @@ def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
     cast.name(4, "Cy")
     for number in (1, 2):
         cast.name(number, f"No {number}")
-    with pytest.raises(InputError, match=r"for 2 characters, .* makes them at least 4; scan again"):
+    with pytest.raises(InputError, match=r"for 2 characters, .* require at least 4; scan again"):
         propose(cast)
     cast.undo()
     cast.undo()
@@ -122,7 +122,7 @@ def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
 def test_characters_that_were_said_to_be_one_are_no_longer_many(tmp_path):
     cast = scanned_for(tmp_path / "film.cast", n_characters=20)  # each track for itself
     cast.merge([1, 2], waive=True)
-    with pytest.raises(InputError, match="for 20 characters, .* makes them at most 19; scan again"):
+    with pytest.raises(InputError, match="for 20 characters, .* require at most 19; scan again"):
         propose(cast)
 
 

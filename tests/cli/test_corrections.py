@@ -96,7 +96,7 @@ def test_recluster_says_who_comes_together_for_the_number_of_the_scan(tmp_path):
     assert len(Corrections(folder).cast.characters) == 1
     castlist("split", folder, "0000")
     done = castlist("recluster", folder, "--yes", code=2)
-    assert "was scanned for 1 character, and what was said since makes them at least" in done.stderr
+    assert "was scanned for 1 character, but corrections require at least" in done.stderr
 
 
 def test_a_name_that_the_terminal_cannot_write(folder, monkeypatch):

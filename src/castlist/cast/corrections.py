@@ -191,20 +191,20 @@ class Corrections(CurrentCast):
         after : int, optional
             Number of the last event that you have seen.
         """
-        said = AnswerArguments(
+        arguments = AnswerArguments(
             one=one, same=same, different=different, instead=instead, mixed=mixed
         )
-        return self.answers([said], waive=waive, after=after)
+        return self.answers([arguments], waive=waive, after=after)
 
     def answers(
-        self, said: Sequence[AnswerArguments], *, waive: bool = False, after: int | None = None
+        self, answers: Sequence[AnswerArguments], *, waive: bool = False, after: int | None = None
     ) -> Event:
         """Answer several questions in one event, which is undone as a whole.
 
         Parameters
         ----------
-        said : sequence of dict
-            The answers: arguments of :meth:`answer`, ``one`` and others as needed. Each applies to
+        answers : sequence of dict
+            Arguments of :meth:`answer`, ``one`` and others as needed. Each applies to
             the cast as changed by those before it.
         waive : bool
             Allow tracks that share a frame to be one person.
@@ -212,13 +212,13 @@ class Corrections(CurrentCast):
             Number of the last event that you have seen.
         """
         with self.lock:
-            if not said:
+            if not answers:
                 raise InputError("the answer compares no tracks")
             state = copy.deepcopy(self.state)
             first = self._new_ids(1)[0]
             new = itertools.count(first)
             edits = []
-            for one in said:
+            for one in answers:
                 answer = self._answer(state, one)
                 pieces = answer.pieces()
                 waived = tuple(pair for some in pieces for pair in self._waived(some, waive))
@@ -226,10 +226,10 @@ class Corrections(CurrentCast):
                 edits.append(self._edit(answer, waived))
             return self.append_event("answer", Edit.of(edits), after, list(range(first, next(new))))
 
-    def _answer(self, state: State, said: AnswerArguments) -> Answer:
+    def _answer(self, state: State, arguments: AnswerArguments) -> Answer:
         """Return an answer with its consequences for a state."""
-        different = said.get("different", ())
-        instead = said.get("instead")
+        different = arguments.get("different", ())
+        instead = arguments.get("instead")
         if instead is None:
             instead = [None] * len(different)
         if len(instead) != len(different):
@@ -238,10 +238,10 @@ class Corrections(CurrentCast):
             )
         answer = Answer(
             state,
-            self.rows(said["one"]),
-            same=[self.rows(rows) for rows in said.get("same", ())],
+            self.rows(arguments["one"]),
+            same=[self.rows(rows) for rows in arguments.get("same", ())],
             different=[self.rows(rows) for rows in different],
-            mixed=[self.rows(rows) for rows in said.get("mixed", ())],
+            mixed=[self.rows(rows) for rows in arguments.get("mixed", ())],
             instead=[self.rows(rows) if rows else np.empty(0, np.int64) for rows in instead],
         )
         self._check_faces(answer.all_tracks)
@@ -292,7 +292,11 @@ class Corrections(CurrentCast):
             (whole,) = self.anchor_numbers(np.array([row]))
             made = self.cut_tracks.cut(row, at)
             parts = store_anchors(
-                self.log, made, [row, row + 1], self.scanned.scans, made.looks(self.whole_looks)
+                self.log,
+                made,
+                [row, row + 1],
+                self.scanned.scans,
+                made.mean_features(self.whole_features),
             )
             new = self._new_ids(1)
             stays, goes = parts if keep == "before" else parts[::-1]

@@ -82,7 +82,7 @@ class CurrentCast:
         self._by_number: dict[int, Character] = {}
         self._finder: Finder
         self.cut_tracks: CutTracks
-        self.looks: NDArray[np.float32]
+        self.mean_features: NDArray[np.float32]
         self.log = Log(self.folder / CORRECTIONS)
         try:
             self._load()
@@ -110,7 +110,7 @@ class CurrentCast:
         self._scans += 1
         if not np.isfinite(self.scanned.tracks.time).all():
             raise InputError(f"{self.folder}: some of its faces have no time; scan the video again")
-        self.whole_looks = mean_looks(self.scanned)
+        self.whole_features = unit_mean_features(self.scanned)
         self._cuts: list[tuple[int, float]] | None = None
         self._faces = self._faces_now()
         self._fold(events)
@@ -178,7 +178,11 @@ class CurrentCast:
         self.live, self.undone = live_events(events)
         if self._apply_cuts():
             self._finder = Finder(
-                self.log, self.cut_tracks, self.scanned.scans, self.looks, not self.scanned.joined
+                self.log,
+                self.cut_tracks,
+                self.scanned.scans,
+                self.mean_features,
+                not self.scanned.joined,
             )
         else:
             self._finder.learn()
@@ -186,7 +190,7 @@ class CurrentCast:
             event.body.anchor: event.body.track for event in self.live if event.kind == "found"
         }
         self.state = State.of(self.scanned.labels[self.cut_tracks.origin])
-        self.points = self.cut_tracks.points(self.scanned.points, self.looks)
+        self.points = self.cut_tracks.points(self.scanned.points, self.mean_features)
         for event in self.live:
             self.apply(self.state, event)
             if event.kind == "recluster" and event.number not in self.scanned.taken:
@@ -205,12 +209,12 @@ class CurrentCast:
             return False
         self._cuts = wanted
         self.cut_tracks = CutTracks.whole(self.scanned.tracks)
-        self.looks = self.whole_looks
+        self.mean_features = self.whole_features
         anchors = self.log.anchors() if wanted else {}
         for number, seconds in wanted:
             for row in self._rows_of(anchors[number])[::-1].tolist():
                 self.cut_tracks = self.cut_tracks.cut(row, seconds)
-            self.looks = self.cut_tracks.looks(self.whole_looks)
+            self.mean_features = self.cut_tracks.mean_features(self.whole_features)
         self.tracks = self.cut_tracks.tracks
         self._place = {name: row for row, name in enumerate(self.tracks.ids.tolist())}
         for name in ("overlaps", "pictures", "covers", "facts", "_worth"):
@@ -227,7 +231,7 @@ class CurrentCast:
         if rows:
             return np.array(rows)
         renamed = not self.scanned.joined
-        return find_anchors(self.cut_tracks.tracks, [anchor], self.looks, renamed)[0][0]
+        return find_anchors(self.cut_tracks.tracks, [anchor], self.mean_features, renamed)[0][0]
 
     def apply(self, state: State, event: Event) -> None:
         """Apply an event to a state of this cast."""
@@ -277,8 +281,8 @@ class CurrentCast:
         with self.lock:
             if self._cast is None:
                 made = make_cast(
-                    self.tracks, self.state.labels, self.looks, self.scanned.duration, self.state,
-                    self.scanned.starts.tolist(),
+                    self.tracks, self.state.labels, self.mean_features, self.scanned.duration,
+                    self.state, self.scanned.starts.tolist(),
                 )  # fmt: skip
                 self._cast = replace(made, folder=self.folder)
                 self._by_number = {one.number: one for one in self._cast.characters}
@@ -294,7 +298,7 @@ class CurrentCast:
         """Facts about the tracks, for questions."""
         from castlist.cast.evidence import Facts
 
-        return Facts.of(self.tracks, self.looks, self.overlaps)
+        return Facts.of(self.tracks, self.mean_features, self.overlaps)
 
     @cached_property
     def covers(self) -> dict[str, Cover]:
@@ -428,7 +432,7 @@ class CurrentCast:
         return event
 
 
-def mean_looks(scanned: Scanned) -> NDArray[np.float32]:
+def unit_mean_features(scanned: Scanned) -> NDArray[np.float32]:
     """Return the mean features of a scan's tracks, normalised to unit length."""
     if not len(scanned.tracks):
         return np.empty((0, 0), np.float32)

@@ -167,7 +167,7 @@ class Scanned:
 def faces_of(folder: Path, track: str, joined: bool | None = None) -> tuple[Path, str]:
     """Return the folder of a track's pictures, and the track's id in it.
 
-    ``joined`` says whether it is a cast of several videos; if not given, the folder does.
+    ``joined`` is whether it is a cast of several videos; found out from the folder if not given.
     """
     joined = (folder / EPISODES).is_dir() if joined is None else joined
     episode, _, own = track.rpartition(OF) if joined else ("", "", track)

@@ -18,11 +18,11 @@ from castlist.io.files import replacing
 from castlist.io.untrusted import load_arrays
 
 Rows = NDArray[np.int64]
-#: :func:`complete_linkage`, here or on other machines.
+#: :func:`complete_linkage`, or the same on a Ray cluster.
 Link = Callable[..., Linkage]
 
-#: Of so many tracks the middle of a character is sure: another of the same person is near it,
-#: within this share of τ. (Chosen on validation: `benchmarks/bench_join.py --choose`.)
+#: From this number of tracks on the centre of a character is reliable: another one of the same
+#: person is within this share of τ. (Chosen on validation: `benchmarks/bench_join.py --choose`.)
 MANY_TRACKS, NEAR = 8, 0.6
 _ROWS_AT_ONCE = 1024  # rows of the distance matrix per step, to bound memory
 _BALLS_AT_ONCE = 65_536
@@ -36,15 +36,15 @@ class Balls:
     Attributes
     ----------
     numbers : ndarray of int, shape (n,)
-        Their characters.
+        Ids of the characters.
     sums : ndarray of float64, shape (n, dim)
-        The sum of each one's embeddings.
+        The sum of each character's embeddings.
     sizes : ndarray of int, shape (n,)
-        How many tracks each has.
+        The number of tracks of each.
     names : ndarray of str, shape (n,)
-        What they are called, if they are.
+        The name of each; empty for none.
     known : tuple of int
-        How many videos, and which last event, they know of.
+        The number of videos and the last event that they include.
     """
 
     numbers: Rows
@@ -61,7 +61,7 @@ class Balls:
         names: dict[int, str] | None = None,
         known: tuple[int, int] = (0, 0),
     ) -> Balls:
-        """Make the balls of labelled points; -1 is nobody's."""
+        """Return the balls of labelled points; points with the label -1 are left out."""
         kept = labels >= 0
         numbers, code, sizes = np.unique(labels[kept], return_inverse=True, return_counts=True)
         order = np.argsort(code, kind="stable")
@@ -73,30 +73,31 @@ class Balls:
 
     @property
     def centres(self) -> NDArray[np.float32]:
-        """Their middles, of unit length."""
+        """Their centres, of unit length."""
         lengths = np.maximum(np.linalg.norm(self.sums, axis=1, keepdims=True), 1e-9)
         return np.asarray(self.sums / lengths, np.float32)
 
     def nearest(
-        self, middles: NDArray[np.float32], radius: float
+        self, centres: NDArray[np.float32], radius: float
     ) -> tuple[Rows, NDArray[np.float64]]:
-        """Return which ball each of some middles belongs to, as a row, and how far it is (squared).
+        """Return the row of the ball that each centre belongs to, and its squared distance.
 
-        Of the balls that it lies in, the largest: one person may have two, where some tracks had to
-        be kept apart, and which of them is nearer by a hair says nothing. Else the nearest.
+        Of the balls within ``radius``, that is the largest, otherwise the nearest. One person may
+        have two balls, if some tracks had to be kept apart; which of them is slightly nearer means
+        nothing.
         """
-        best = np.full(len(middles), -1)
-        score = np.full(len(middles), -np.inf)
-        alike = np.full(len(middles), -np.inf)
+        best = np.full(len(centres), -1)
+        score = np.full(len(centres), -np.inf)
+        alike = np.full(len(centres), -np.inf)
         own = self.centres
-        if len(own) and len(middles) and own.shape[1] != middles.shape[1]:
+        if len(own) and len(centres) and own.shape[1] != centres.shape[1]:
             raise InputError(
-                f"balls of {own.shape[1]} numbers, and embeddings of {middles.shape[1]}; "
-                "remove balls.npz: it is made again"
+                f"balls have {own.shape[1]} dimensions, and embeddings {centres.shape[1]}; remove "
+                "balls.npz, which is then computed again"
             )
         for start in range(0, len(own), _BALLS_AT_ONCE):
             part = slice(start, start + _BALLS_AT_ONCE)
-            cosines = middles @ own[part].T
+            cosines = centres @ own[part].T
             scores = np.where(2 - 2 * cosines <= radius, 1 + self.sizes[part], cosines)
             row = scores.argmax(axis=1)
             found = scores.max(axis=1, initial=-np.inf)
@@ -112,7 +113,7 @@ class Balls:
         names: dict[int, str],
         known: tuple[int, int],
     ) -> Balls:
-        """Add labelled points to the balls they belong to, and to new ones."""
+        """Return the balls with labelled points added, to existing balls or to new ones."""
         new = Balls.of(points, labels, names)
         numbers, code = np.unique(np.concatenate([self.numbers, new.numbers]), return_inverse=True)
         sums = np.zeros((len(numbers), self.sums.shape[1] or new.sums.shape[1]))
@@ -126,13 +127,13 @@ class Balls:
         return Balls(numbers, sums, sizes, called.astype(np.str_), known)
 
     def save(self, path: Path) -> None:
-        """Write them."""
+        """Write the balls to a file."""
         with replacing(path) as partial, partial.open("wb") as file:
             np.savez(file, **{name: getattr(self, name) for name in (*_COLUMNS, "known")})
 
     @classmethod
     def load(cls, path: Path) -> Balls:
-        """Read what :meth:`save` wrote."""
+        """Read balls that :meth:`save` wrote."""
         try:
             found = load_arrays(path)
             numbers, sums, sizes, names = (found[name] for name in _COLUMNS)
@@ -148,14 +149,14 @@ class Balls:
 
 @dataclass(frozen=True)
 class NameConflict:
-    """Two characters whose names say otherwise than their faces: for a person to decide.
+    """Two characters whose names contradict their faces; you decide which is right.
 
     Attributes
     ----------
     names : tuple of str
-        What the two are called.
+        Their names.
     numbers : tuple of int
-        Their characters in the joined cast.
+        Their ids in the joined cast.
     """
 
     names: tuple[str, str]
@@ -164,26 +165,26 @@ class NameConflict:
     def __str__(self) -> str:
         one, other = self.numbers
         if self.names[0] == self.names[1]:
-            return f"{one} and {other} are both called {self.names[0]}, and do not look alike"
-        return f"{one} and {other} look alike, and are called {' and '.join(self.names)}"
+            return f"{one} and {other} are both called {self.names[0]}, but do not look alike"
+        return f"{one} and {other} look alike, but are called {' and '.join(self.names)}"
 
 
 @dataclass(frozen=True)
 class LocalCharacters:
-    """The characters of some videos.
+    """The characters of single videos, before they are matched: each belongs to one video.
 
     Attributes
     ----------
     of_track : ndarray of int, shape (n_tracks,)
-        The unit of each track.
+        The character of each track.
     names : list of str
-        What each is called, if it is.
+        The name of each; empty for none.
     video : list of int
-        Which video each is of.
+        The video of each.
     balls : Balls
-        Where each is.
+        The ball of each.
     cannot : ndarray of int, shape (m, 2)
-        LocalCharacters that are two people: they share a frame, or somebody said so.
+        Pairs that are two people: they share a frame, or a person marked them as different.
     """
 
     of_track: Rows
@@ -193,12 +194,12 @@ class LocalCharacters:
     cannot: Rows
 
     def by_size(self) -> list[int]:
-        """Return the units, those of the most tracks first."""
+        """Return the characters by number of tracks, largest first."""
         sizes = np.bincount(self.of_track, minlength=len(self.names))
         return [int(unit) for unit in np.argsort(-sizes, kind="stable")]
 
     def apart(self) -> dict[int, set[int]]:
-        """Return for each unit those that it is kept apart from."""
+        """Return for each character those that it is kept apart from."""
         found: dict[int, set[int]] = {}
         for one, other in self.cannot.tolist():
             found.setdefault(one, set()).add(other)
@@ -209,7 +210,7 @@ class LocalCharacters:
 def local_characters(
     casts: Sequence[CurrentCast], points: Sequence[NDArray[np.float32]]
 ) -> LocalCharacters:
-    """Take the characters of some videos as they are, with what was corrected."""
+    """Return the characters of videos, as corrected."""
     of_track, faces, names, cannot = [], [], [], []
     video: list[int] = []
     count = 0
@@ -219,9 +220,9 @@ def local_characters(
         unit = code + count
         names += [state.names.get(number, "") for number in numbers.tolist()]
         video += [film] * len(numbers)
-        said = [(int(a[0]), int(b[0])) for a, b in state.different_pairs()]
+        marked = [(int(a[0]), int(b[0])) for a, b in state.different_pairs()]
         apart = np.concatenate(
-            [not_waived(cast.overlaps, state.waived), np.array(said, np.int64).reshape(-1, 2)]
+            [not_waived(cast.overlaps, state.waived), np.array(marked, np.int64).reshape(-1, 2)]
         )
         pairs = unit[apart[~state.not_face[apart].any(axis=1)]]
         cannot.append(pairs[pairs[:, 0] != pairs[:, 1]])
@@ -240,7 +241,7 @@ def local_characters(
 
 
 def differently_named(names: Sequence[str]) -> Rows:
-    """Return the pairs of units that are called differently."""
+    """Return the pairs of characters with different names."""
     called = np.array(names, np.str_)
     named = np.flatnonzero(called != "")
     i, j = np.triu_indices(len(named), 1)
@@ -249,11 +250,11 @@ def differently_named(names: Sequence[str]) -> Rows:
 
 
 def distant_pairs(balls: Balls, threshold: float) -> Rows:
-    """Return the pairs of balls of many tracks that are not near, though within τ."""
+    """Return the pairs of balls with many tracks that are within τ, but not near."""
     sure = np.flatnonzero(balls.sizes >= MANY_TRACKS)
-    middles, pairs = balls.centres[sure], [np.empty((0, 2), np.int64)]
+    centres, pairs = balls.centres[sure], [np.empty((0, 2), np.int64)]
     for start in range(0, len(sure), _ROWS_AT_ONCE):
-        far = 2 - 2 * middles[start : start + _ROWS_AT_ONCE] @ middles.T
+        far = 2 - 2 * centres[start : start + _ROWS_AT_ONCE] @ centres.T
         i, j = np.nonzero((far > NEAR * threshold) & (far <= threshold))
         pairs.append(np.stack([i + start, j], axis=1)[i + start < j])
     return sure[np.concatenate(pairs)]
@@ -262,13 +263,13 @@ def distant_pairs(balls: Balls, threshold: float) -> Rows:
 def group_across_videos(
     units: LocalCharacters, threshold: float, link: Link = complete_linkage
 ) -> Rows:
-    """Return the group of each unit: complete linkage of their balls' middles at τ.
+    """Return the group of each character: complete linkage of the balls' centres at τ.
 
-    Who has another name, or two of many tracks that are not near, are not put together; and who is
-    kept apart from a larger one of a group leaves it. (If that were a cannot-link, one stray track
-    could keep a lead from its own.)
+    Characters with different names, and those with many tracks that are not near, are
+    cannot-linked. A character that is kept apart from a larger one of its group leaves the group.
+    (If that were a cannot-link, one wrong track could keep two parts of a lead apart.)
     """
-    rows = units.balls.numbers  # units that have a face
+    rows = units.balls.numbers  # characters that have a face
     place = np.full(len(units.names), -1)
     place[rows] = np.arange(len(rows))
     names = place[differently_named(units.names)]
@@ -294,11 +295,12 @@ def group_across_videos(
 def place_in_balls(
     units: LocalCharacters, balls: Balls, threshold: float, first: int
 ) -> tuple[Rows, list[NameConflict]]:
-    """Return the character of each unit: that of the ball it belongs to, or a new one.
+    """Return the id of each character: that of the ball it belongs to, or a new one.
 
-    That is the largest ball whose radius b = τ / 4 reaches it, or the nearest within τ (if both
-    have many tracks, near it). New ones are numbered from ``first``. The largest units choose
-    first. Who is kept apart from somebody in a ball, or has another name, does not go into it.
+    It belongs to the largest ball within the radius b = τ / 4, or else to the nearest within τ (if
+    both have many tracks, within ``NEAR`` τ). New ids start at ``first``. The largest characters
+    are placed first. A character does not join a ball that has another name, or that has a
+    character it is kept apart from. Conflicts of names are returned too.
     """
     place = np.zeros(len(units.names), np.int64)
     conflicts = []
@@ -331,18 +333,18 @@ def place_in_balls(
 
 
 def name_conflicts(units: LocalCharacters, place: Rows, threshold: float) -> list[NameConflict]:
-    """Find named units of two videos where names say otherwise than faces.
+    """Return named characters of different videos whose names contradict their faces.
 
-    Of one video, a person who gave two names saw both.
+    Two names within one video are no conflict: whoever gave them saw both characters.
     """
-    middles = dict(zip(units.balls.numbers.tolist(), units.balls.centres, strict=True))
-    named = sorted((k for k in middles if units.names[k]), key=lambda k: int(place[k]))
+    centres = dict(zip(units.balls.numbers.tolist(), units.balls.centres, strict=True))
+    named = sorted((k for k in centres if units.names[k]), key=lambda k: int(place[k]))
     found: dict[tuple[int, int], NameConflict] = {}
     for a, b in combinations(named, 2):
         numbers = int(place[a]), int(place[b])
         if numbers[0] == numbers[1] or units.video[a] == units.video[b]:
             continue
         names = units.names[a], units.names[b]
-        if names[0] == names[1] or 2 - 2 * float(middles[a] @ middles[b]) <= threshold:
+        if names[0] == names[1] or 2 - 2 * float(centres[a] @ centres[b]) <= threshold:
             found.setdefault(numbers, NameConflict(names, numbers))
     return list(found.values())

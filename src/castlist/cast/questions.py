@@ -22,35 +22,35 @@ from castlist.cast.state import State
 Rows = NDArray[np.int64]
 Pair = tuple[Rows, Rows]
 
-#: Tracks of a strip.
+#: Number of tracks that a strip shows.
 SHOWN = 6
-#: Doubts that one question asks about: one a number key.
+#: Doubts per question: one per number key.
 DOUBTS = 9
-#: Characters that tracks in doubt are compared with at once.
+#: Number of characters that tracks in doubt are compared with.
 CHOICES = 4
-#: Nothing is asked any more if fewer than so many of a question's doubts are expected to be wrong.
+#: A question is asked only if at least this number of its doubts is expected to be wrong.
 WORTH_ASKING = 0.4
-#: Nobody is compared who is less likely the same person, or another, than that.
+#: Least probability at which characters are compared, or parts of one doubted.
 LEAST = 0.02
-#: A character of more tracks is taken apart by so many of them, spread over it.
+#: Maximum number of tracks by which a character is divided into parts, spread over it.
 _MOST = 400
-#: How many characters are looked at for parts that are somebody else.
+#: Number of characters that are examined for parts that may be another person.
 _LOOSEST = 24
-_BLOCK = 256  # characters compared with all others at once, so that memory stays small
+_BLOCK = 256  # characters compared with all others per step, to bound memory
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Some tracks of a character to look at.
+    """Tracks of a character that a question shows.
 
     Attributes
     ----------
     character : int
-        Its number.
+        Its id.
     tracks : ndarray of int
         All of its tracks that the question is about.
     shown : ndarray of int
-        The few that are looked at.
+        The few that are shown.
     """
 
     character: int
@@ -60,16 +60,16 @@ class Strip:
 
 @dataclass(frozen=True)
 class Compared:
-    """Who some tracks are: one of several characters, or somebody else.
+    """Tracks in doubt, and the characters that they may belong to.
 
     Attributes
     ----------
     other : Strip
         The tracks in doubt: a character, or a part of one.
     ones : tuple of Strip
-        Who they may be, the likeliest first. Of a part, the first is the rest of its own character.
+        The candidates, most likely first. For a part, the first is the rest of its own character.
     likely : tuple of float
-        How likely they are each of them.
+        The probability of each candidate.
     """
 
     other: Strip
@@ -78,21 +78,21 @@ class Compared:
 
     @property
     def inside(self) -> bool:
-        """Whether they are with the first of them now."""
+        """Whether the tracks belong to the first candidate now."""
         return self.other.character == self.ones[0].character
 
 
 @dataclass(frozen=True)
 class Question:
-    """Some doubts that are answered at once.
+    """Doubts that are answered together.
 
     Attributes
     ----------
     pairs : tuple of Compared
-        Parts of characters come before whole ones: so that what a part is not is gone from a
-        character before that is compared.
+        The doubts. Parts of characters come before whole ones, so that wrong parts have left a
+        character before it is compared.
     settles : float
-        Tracks that an answer is expected to settle.
+        Number of tracks that an answer is expected to correct.
     """
 
     pairs: tuple[Compared, ...]
@@ -106,25 +106,25 @@ def questions(
     most: int = 20,
     skipped: Sequence[Pair] = (),
 ) -> list[Question]:
-    """Return the questions worth asking now, best first.
+    """Return the questions that are worth asking, the most useful first.
 
-    Nothing is asked that is hardly ever wrong; if all is, there are none.
+    Questions whose doubts are hardly ever justified are left out, so there may be none.
 
     Parameters
     ----------
     points : ndarray of shape (n_tracks, dim)
         Embeddings.
     facts : Facts
-        What else is known of the tracks.
+        Other facts about the tracks.
     state : State
-        Who is who, and what was said.
+        The characters and corrections.
     most : int
-        How many.
+        Maximum number of questions.
     skipped : sequence of pairs of arrays
-        Tracks that are not to be compared now.
+        Groups of tracks that are not compared.
     """
     face = ~state.not_face
-    face[list(mixed_tracks(state))] = False  # they are to be cut
+    face[list(mixed_tracks(state))] = False  # they have to be cut first
     numbers, code = np.unique(state.owner[face], return_inverse=True)
     if not len(numbers):
         return []
@@ -132,39 +132,39 @@ def questions(
     place[face] = code
     ordered = np.flatnonzero(face)[np.argsort(code, kind="stable")]
     members = np.split(ordered, np.cumsum(np.bincount(code))[:-1])
-    everybody = Groups.of(points, facts, place)
+    everyone = Groups.of(points, facts, place)
     shared = shared_frames(place, place, facts.overlaps, state.waived)
     likely = np.empty(shared.shape)
     for start in range(0, len(numbers), _BLOCK):
         block = slice(start, start + _BLOCK)
-        likely[block] = likely_between(between(everybody.some(block), everybody, shared[block]))
-    # Who two names were given to is not asked about: they are two people. Who has one name in two
-    # videos is: it was given to both.
+        likely[block] = likely_between(between(everyone.some(block), everyone, shared[block]))
+    # Characters with different names are two people, and not compared. Characters with the same
+    # name in two videos are compared however different they look.
     names = np.array([state.names.get(number, "") for number in numbers.tolist()], np.str_)
     both = np.outer(names != "", names != "")
     likely[both] = np.where((names[:, None] == names[None, :])[both], likely[both].clip(0.9), 0)
     likely[_settled(state, place, len(numbers), skipped)] = 0
-    # Who is several people is not compared with others before they come apart.
+    # Characters that are several people are divided before they are compared with others.
     mixed = [k for rows in state.mixed if (k := _only(place[rows])) is not None]
     likely[mixed], likely[:, mixed] = 0, 0
     np.fill_diagonal(likely, 0)
     checked = state.checked.copy()
     for one, other in skipped:
         checked[other[np.isin(state.owner[other], state.owner[one])]] = True
-    parts = possible_splits(points, facts, members, everybody, checked, state.same, mixed)
+    parts = possible_splits(points, facts, members, everyone, checked, state.same, mixed)
     doubts = sorted([*parts, *possible_merges(likely, members)], key=lambda doubt: -doubt.settles)
     made = []
     for start in range(0, min(len(doubts), most * DOUBTS), DOUBTS):
         some = doubts[start : start + DOUBTS]
         if sum(doubt.wrong for doubt in some) < WORTH_ASKING:
             break
-        some = _with_others(points, facts, state, some, place, everybody)
+        some = _with_others(points, facts, state, some, place, everyone)
         made.append(_question(some, members, numbers, facts))
     return made
 
 
 def _question(doubts: list[Doubt], members: list[Rows], numbers: Rows, facts: Facts) -> Question:
-    """Show tracks in doubt, and whom they are compared with, without other parts in doubt."""
+    """Return the question of some doubts; strips show no other parts in doubt."""
     parts = [doubt.rows for doubt in doubts if doubt.inside]
     apart = np.concatenate([members[0][:0], *parts])
 
@@ -174,7 +174,7 @@ def _question(doubts: list[Doubt], members: list[Rows], numbers: Rows, facts: Fa
     def rest(k: int) -> Strip:
         return strip(k, np.setdiff1d(members[k], apart))
 
-    # Those of one person stand together, those inside a character first.
+    # Doubts about one character are adjacent, and parts come first.
     order = sorted(doubts, key=lambda doubt: (not doubt.inside, doubt.ones[0]))
     pairs = tuple(
         Compared(
@@ -193,20 +193,20 @@ def _with_others(
     state: State,
     doubts: list[Doubt],
     place: Rows,
-    everybody: Groups,
+    everyone: Groups,
 ) -> list[Doubt]:
-    """Say of parts of characters who else they may be."""
+    """Return the doubts, with other candidates for those that are parts of a character."""
     inside = [doubt for doubt in doubts if doubt.inside]
-    if not inside or len(everybody.sizes) < 2:
+    if not inside or len(everyone.sizes) < 2:
         return doubts
     parts = np.full(len(place), -1)
     for k, doubt in enumerate(inside):
         parts[doubt.rows] = k
     shared = shared_frames(parts, place, facts.overlaps, state.waived)
-    likely = likely_between(between(Groups.of(points, facts, parts), everybody, shared))
+    likely = likely_between(between(Groups.of(points, facts, parts), everyone, shared))
     own = np.array([doubt.place for doubt in inside])
     likely[np.arange(len(inside)), own] = -1
-    best = np.argsort(-likely, axis=1, kind="stable")[:, : min(CHOICES, len(everybody.sizes)) - 1]
+    best = np.argsort(-likely, axis=1, kind="stable")[:, : min(CHOICES, len(everyone.sizes)) - 1]
     found = []
     rows = iter(range(len(inside)))
     for doubt in doubts:
@@ -220,14 +220,14 @@ def _with_others(
 
 
 def mixed_tracks(state: State) -> set[int]:
-    """Return the single tracks that show several people, as a person said, and are not cut yet."""
+    """Return the single tracks that were marked as several people and are not cut yet."""
     return {int(rows[0]) for rows in state.mixed if len(rows) == 1}
 
 
 def _settled(state: State, place: Rows, n: int, skipped: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Return which pairs of characters a person said to be two people, or skipped.
+    """Return which pairs of characters were marked as different, or skipped.
 
-    Of a group that came apart since, that is said of the character where most of it is.
+    For a group that was divided since, the character with most of its tracks counts.
     """
     apart = np.zeros((n, n), bool)
     for pair in [*state.different, *skipped]:
@@ -238,41 +238,41 @@ def _settled(state: State, place: Rows, n: int, skipped: Sequence[Pair]) -> NDAr
 
 
 def _only(places: Rows) -> int | None:
-    """Return the character that all of some tracks are in."""
+    """Return the character that all of several tracks are in; None if there is none."""
     return int(places[0]) if len(places) > 1 and places[0] >= 0 and np.ptp(places) == 0 else None
 
 
 def _most(places: Rows) -> int | None:
-    """Return the character that more than half of some tracks are in."""
+    """Return the character that more than half of the tracks are in; None if there is none."""
     known, counts = np.unique(places[places >= 0], return_counts=True)
     best = int(counts.argmax()) if len(counts) else 0
     return int(known[best]) if len(known) and 2 * counts[best] > len(places) else None
 
 
 def _spread(rows: Rows, quality: NDArray[np.floating]) -> Rows:
-    """Choose a few tracks to look at: the best of each of several parts of the video."""
+    """Return a few tracks to show: the best of each of several parts of the video."""
     parts = np.array_split(rows, min(SHOWN, len(rows)))
     return np.array([part[quality[part].argmax()] for part in parts])
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Tracks that may be with the wrong people.
+    """Tracks that may be in the wrong character.
 
-    Characters are given by their place among all, not by their number.
+    Characters are given by position, not by id.
 
     Attributes
     ----------
     place : int
         The character they are in now.
     rows : ndarray of int
-        Which: all of its tracks, or a part of them.
+        The tracks: all of the character, or a part of it.
     ones : tuple of int
-        Who they may be, the likeliest first. Of a part, the first is the rest of its own character.
+        The candidates, most likely first. For a part, the first is the rest of its own character.
     likely : tuple of float
-        How likely they are each of them.
+        The probability of each candidate.
     wrong : float
-        How likely they are with the wrong people now, and one of those is the right one.
+        The probability that they are in the wrong character now, and belong to a candidate.
     """
 
     place: int
@@ -283,24 +283,24 @@ class Doubt:
 
     @property
     def settles(self) -> float:
-        """How many tracks are expected to come right if that is asked."""
+        """Number of tracks that an answer is expected to correct."""
         return self.wrong * len(self.rows)
 
     @property
     def inside(self) -> bool:
-        """Whether it is a part of the character that it is compared with."""
+        """Whether it is a part of the first candidate."""
         return self.ones[0] == self.place
 
 
 def possible_merges(likely: NDArray[np.float64], members: list[Rows]) -> list[Doubt]:
-    """Return the characters that may be the same person as a larger one, likeliest first.
+    """Return the characters that may be the same person as a larger one.
 
     Parameters
     ----------
     likely : ndarray of shape (n, n)
-        How likely every two characters are one person.
+        The probability that each pair of characters is one person.
     members : list of n arrays
-        Their tracks.
+        The tracks of each character.
     """
     n = len(members)
     if n < 2:
@@ -324,24 +324,26 @@ def possible_splits(
     points: NDArray[np.floating],
     facts: Facts,
     members: list[Rows],
-    everybody: Groups,
+    everyone: Groups,
     checked: NDArray[np.bool_],
     compared: Sequence[tuple[Rows, Rows]],
     mixed: Sequence[int] = (),
 ) -> list[Doubt]:
-    """Return the parts of the loosest characters that may be somebody else.
+    """Return the parts of the least coherent characters that may be another person.
 
-    None of the ``checked`` tracks is in them, and no part has most of one side of those that were
-    ``compared``, and called one, but not of the other. Characters that a person called ``mixed``
-    come apart for certain, and only where is asked. Of one character at most half of the tracks
-    are in doubt at once, so that they are compared with most of it.
+    Parts contain no ``checked`` tracks, and do not separate groups that were ``compared`` and found
+    to be one person. Characters marked as ``mixed`` are certainly several people; the question is
+    only which parts. At most half of the tracks of a character are in doubt at once, so that they
+    are compared with most of it.
     """
     found = []
     several = [k for k in mixed if len(members[k]) > 1]
-    for k in dict.fromkeys([*several, *_loosest(facts.looks, members, everybody)]):
+    for k in dict.fromkeys([*several, *_loosest(facts.mean_features, members, everyone)]):
         rows = members[k]
-        parts = parts_of(facts.looks, rows)
-        others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
+        parts = parts_of(facts.mean_features, rows)
+        others = [
+            np.delete(x, k, axis=0) for x in (everyone.mean_embeddings, everyone.mean_features)
+        ]
         likely = likely_inside(inside(points, facts, rows, parts, others))
         sizes = parts.sum(axis=1)
         settles = (1 - likely) * sizes
@@ -364,12 +366,12 @@ def possible_splits(
     return found
 
 
-def parts_of(looks: NDArray[np.floating], rows: Rows) -> NDArray[np.bool_]:
-    """Return ways for a character to come apart: for each, which of its tracks come off.
+def parts_of(mean_features: NDArray[np.floating], rows: Rows) -> NDArray[np.bool_]:
+    """Return the parts into which a character may be divided, as masks of its tracks.
 
-    They are the clusters of average linkage that hold at most half of the tracks.
+    They are the clusters of average linkage with at most half of the tracks.
     """
-    from scipy.cluster.hierarchy import linkage  # slow to load, and only questions need it
+    from scipy.cluster.hierarchy import linkage  # slow to import, and only needed for questions
 
     if len(rows) < 2:
         return np.zeros((0, len(rows)), bool)
@@ -377,19 +379,21 @@ def parts_of(looks: NDArray[np.floating], rows: Rows) -> NDArray[np.bool_]:
     n = len(some)
     parts = np.zeros((2 * n - 1, n), bool)
     parts[np.arange(n), np.arange(n)] = True
-    for k, (a, b) in enumerate(linkage(looks[rows[some]], "average")[:, :2].astype(int)):
+    for k, (a, b) in enumerate(linkage(mean_features[rows[some]], "average")[:, :2].astype(int)):
         parts[n + k] = parts[a] | parts[b]
-    if n < len(rows):  # the others go with whom they resemble most
-        parts = parts[:, (looks[rows] @ looks[rows[some]].T).argmax(axis=1)]
+    if n < len(rows):  # the others follow the most similar of these
+        parts = parts[:, (mean_features[rows] @ mean_features[rows[some]].T).argmax(axis=1)]
     sizes = parts.sum(axis=1)
     return np.asarray(parts[(sizes > 0) & (2 * sizes <= len(rows))])
 
 
-def _loosest(looks: NDArray[np.floating], members: list[Rows], everybody: Groups) -> list[int]:
-    """Return the characters with a track that is far from their mean: others do not come apart."""
+def _loosest(
+    mean_features: NDArray[np.floating], members: list[Rows], everyone: Groups
+) -> list[int]:
+    """Return the characters with the track farthest from their mean: others are coherent."""
     rows = np.concatenate(members)
-    mean = np.repeat(everybody.looks, everybody.sizes, axis=0)
-    fit = np.einsum("ij,ij->i", looks[rows], mean)
-    worst = np.minimum.reduceat(fit, np.cumsum(everybody.sizes) - everybody.sizes)
+    mean = np.repeat(everyone.mean_features, everyone.sizes, axis=0)
+    fit = np.einsum("ij,ij->i", mean_features[rows], mean)
+    worst = np.minimum.reduceat(fit, np.cumsum(everyone.sizes) - everyone.sizes)
     several = [k for k in np.argsort(worst, kind="stable").tolist() if len(members[k]) > 1]
     return several[:_LOOSEST]

@@ -1,4 +1,4 @@
-"""Cast folders made on the spot: people as directions, tracks near them, some side by side."""
+"""Synthetic cast folders: people are directions, their tracks are near them, some side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THRESHOLD = 0.5
 
 
 def made_video(people=4, each=5, *, dim=16, noise=0.1, rate=5.0, pairs=True, seed=0, prefix=""):
-    """Return tracks of a video: each shot has one person, or two side by side; 2 s a track.
+    """Return tracks of a video: each shot has one person, or two side by side; 2 s per track.
 
     Who comes first is on screen a little longer, and so character 1.
     """
@@ -57,9 +57,9 @@ def points_of(tracks: TrackSet) -> np.ndarray:
 def write_folder(
     folder: Path, tracks: TrackSet, labels=None, *, rate=5.0, pictures=False, duration=None
 ) -> Path:
-    """Write what a scan would leave; clustered, or as ``labels`` say.
+    """Write a folder as a scan does; clustered, or with ``labels``.
 
-    Where there is a cast already, it is scanned again: around what was said of it.
+    If there is a cast already, it is scanned again, around its corrections.
     """
     folder.mkdir(parents=True, exist_ok=True)
     points = points_of(tracks) if len(tracks) else np.empty((0, 0), np.float32)
@@ -104,7 +104,7 @@ def write_frames(folder: Path, tracks: TrackSet, quality=0.5) -> dict[str, Cover
 
 
 def drawn_face(person: str, seed: int, size: int = 112) -> np.ndarray:
-    """Draw somebody, a little different each time; nobody's photograph is needed."""
+    """Draw the face of a person, slightly different for each seed."""
     who = np.random.default_rng(abs(hash_of(person)))
     now = np.random.default_rng(seed)
     skin = [(175, 200, 238), (135, 172, 222), (90, 130, 188), (62, 92, 142)][who.integers(4)]
@@ -132,7 +132,7 @@ def hash_of(text: str) -> int:
 
 
 def write_film(path: Path, tracks: TrackSet, fps: int = 5) -> Path:
-    """Write the video that these tracks would have been found in."""
+    """Write a video in which these tracks could have been found."""
     images = []
     room = np.full((360, 640, 3), 225, np.uint8)
     for k in range(8):  # in an empty room, somebody who appears would be a cut

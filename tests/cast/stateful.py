@@ -1,4 +1,4 @@
-"""Two people who say anything at all to a cast, beside a model of what must hold."""
+"""Two clients that correct a cast at random, compared with a reference model."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def seen(cast: Corrections) -> Seen:
 
 
 class PythonClient:
-    """Somebody with a cast open in Python."""
+    """A client that has the cast open in Python."""
 
     clusters_what_is_there = False  # but refuses where something was said since it looked
 
@@ -134,11 +134,11 @@ class PythonClient:
         self.seen = seen(self.cast)
 
     def behind(self, events: int) -> bool:
-        """Say whether something was said that it has not seen."""
+        """Return whether there are events that it has not seen."""
         return self.cast.last != events
 
     def look(self, truth: Seen, model: Model) -> None:
-        """Look at the cast, which must be what a new process reads."""
+        """Refresh the cast, which must equal what a new process reads."""
         self.cast.refresh()
         self.seen = seen(self.cast)
         assert self.seen == truth
@@ -146,7 +146,7 @@ class PythonClient:
         assert holds == [word.number for word in model.words]
 
     def questions(self) -> list[tuple[list[str], list[list[str]]]]:
-        """Return who is asked about, and whom they are compared with."""
+        """Return the tracks that are asked about, and those they are compared with."""
         cast = self.cast
         asked = questions(cast.points, cast.facts, cast.state, 3)
         ids = cast.tracks.ids

@@ -22,7 +22,7 @@ RUN = {
 }
 
 
-def test_what_castlist_notes_is_believed():
+def test_a_valid_run_manifest_is_accepted():
     run = check_run(copy.deepcopy(RUN))
     assert run["video"] == {**RUN["video"], "duration": 60.0}
     assert check_run({"settings": {}})["settings"] == {}
@@ -38,12 +38,12 @@ def test_what_castlist_notes_is_believed():
         {"video": {"name": 5}}, {"video": {"path": "a\0b"}},
     ],
 )  # fmt: skip
-def test_what_castlist_cannot_have_noted_is_not(change):
+def test_an_invalid_run_manifest_is_refused(change):
     with pytest.raises(ValueError, match=r"."):
         check_run({**copy.deepcopy(RUN), **change})
 
 
-def test_numbers_by_hand():
+def test_numbers_and_ids_are_validated():
     assert (check_number(0), check_number(2.5), check_id(7)) == (0.0, 2.5, 7)
     for value in (-1, float("nan"), float("inf"), 10**400, True, None, "1"):
         with pytest.raises(ValueError, match="not a number"):
@@ -61,7 +61,7 @@ def test_numbers_by_hand():
         ("cast.json", {"duration": 1e300}), ("cast.json", {"threshold": None}),
     ],
 )  # fmt: skip
-def test_a_folder_that_says_so_is_refused(tmp_path, file, change):
+def test_a_folder_with_invalid_files_is_refused(tmp_path, file, change):
     folder = write_folder(tmp_path / "x.cast", made_video())
     path = folder / file
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
@@ -69,7 +69,7 @@ def test_a_folder_that_says_so_is_refused(tmp_path, file, change):
         Corrections(folder)
 
 
-def test_embeddings_beyond_all_squares():
+def test_embeddings_whose_squares_overflow_are_refused():
     assert valid_embeddings(np.eye(3, dtype=np.float32))
     assert valid_embeddings(np.empty((0, 0)))
     for value in (np.nan, np.inf, -1e30):
@@ -77,7 +77,7 @@ def test_embeddings_beyond_all_squares():
     assert not valid_embeddings(np.array([[1]]))
 
 
-def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
+def test_a_chain_of_undone_undos_is_described_in_one_line(tmp_path):
     cast = Corrections(write_folder(tmp_path / "x.cast", made_video()))
     for number in range(1, 2000):  # each undoes the one before it: castlist never says so
         cast.log.append("undo", Reversed(event=max(1, number - 1)), number - 1)
@@ -86,7 +86,7 @@ def test_a_chain_of_undone_undos_is_told_in_one_sentence(tmp_path):
     cast.close()
 
 
-def test_faces_without_a_time_are_of_no_scan(tmp_path):
+def test_faces_without_a_time_are_refused(tmp_path):
     season = tmp_path / "season.cast"
     join([episode(tmp_path, f"e{k}", seed=k) for k in (1, 2)], season)
     path = season / "episodes" / "e1" / "tracks.parquet"

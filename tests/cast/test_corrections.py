@@ -83,7 +83,7 @@ def test_merge_keeps_the_first_number_and_any_name(cast):
     assert cast.character(1).name == "Bo"
 
 
-def test_two_names_are_asked_about(cast):
+def test_merging_different_names_needs_the_name_to_keep(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
     with pytest.raises(InputError, match="Anna and Bo: give the name to keep"):
@@ -92,7 +92,7 @@ def test_two_names_are_asked_about(cast):
     assert cast.character(1).name == "Bo"
 
 
-def test_who_shares_a_frame_is_not_merged_unless_waived(cast):
+def test_tracks_that_share_a_frame_are_not_merged_unless_waived(cast):
     with pytest.raises(OverlappingTracksError, match="share a frame, the first at") as caught:
         cast.merge([1, 2])
     assert caught.value.pairs[0] == ("0000", "0001")
@@ -131,7 +131,7 @@ def test_whole_characters_can_be_split_off_together(cast):
 
 
 @pytest.mark.parametrize("to", [None, 3])
-def test_what_is_no_face_is_not_moved(cast, to):
+def test_tracks_that_are_not_a_face_are_not_moved(cast, to):
     cast.not_face(["0000"])
     with pytest.raises(InputError, match="'0000' is marked as not a face; mark it"):
         cast.move(["0000", "0004"], to)
@@ -157,7 +157,7 @@ def test_not_a_face_leaves_the_cast_and_comes_back(cast):
     assert shape(cast) == before
 
 
-def test_background_is_said_of_many(cast):
+def test_several_characters_are_marked_as_background(cast):
     cast.background([1, 4])
     assert [one.state for one in cast.cast.characters] == [
         "unreviewed", "unreviewed", "background", "background",
@@ -195,7 +195,7 @@ def test_one_answer_puts_some_in_and_takes_others_out(cast):
     assert tracks_of(cast, 1) == sorted(own[2:] + others)
 
 
-def test_who_leaves_in_an_answer_needs_no_waiver(cast):
+def test_tracks_that_leave_in_an_answer_need_no_waiver(cast):
     cast.merge([1, 2], waive=True)
     cast.undo()
     cast.merge([2, 3])
@@ -299,7 +299,7 @@ def test_naming_what_is_left_keeps_its_number(cast):
     assert cast.character("Anna").number == merged
 
 
-def test_a_damaged_log_is_said_in_words(cast, folder):
+def test_a_damaged_log_is_an_input_error(cast, folder):
     cast.name(1, "Anna")
     cast.close()
     with sqlite3.connect(folder / CORRECTIONS) as db:
@@ -309,7 +309,7 @@ def test_a_damaged_log_is_said_in_words(cast, folder):
         Corrections(folder)
 
 
-def test_two_in_one_process_do_not_let_go_of_each_others_locks(cast, folder):
+def test_two_connections_in_one_process_keep_their_locks(cast, folder):
     """To close a database's file elsewhere in a process would: a third then deletes its WAL."""
     cast.name(1, "Anna")
     second = Corrections(folder)
@@ -334,7 +334,7 @@ def test_a_number_is_a_number_and_a_name_a_name(cast):
 # After another scan
 
 
-def test_what_was_said_survives_another_scan(cast, folder):
+def test_corrections_survive_another_scan(cast, folder):
     """Other ids, another rate, and a clustering that makes every mistake again."""
     cast.name(1, "Anna")
     cast.merge([2, 4])
@@ -366,7 +366,7 @@ def test_new_tracks_of_a_named_character_come_to_it(cast, folder):
     assert len(now.character("Anna").tracks) == 16
 
 
-def test_what_cannot_be_found_is_listed_and_not_dropped(cast, folder):
+def test_corrections_of_lost_tracks_are_listed_and_kept(cast, folder):
     whole = made_video()
     cast.name(4, "Dana")
     cast.not_face(["0003"])

@@ -80,7 +80,7 @@ def test_shared_frames_count_pairs_both_ways_but_not_the_waived():
     assert shared_frames(part, place, pairs, set()).tolist() == [[0, 1, 0]]
 
 
-def test_what_is_alike_is_likelier():
+def test_similar_groups_are_more_likely_one_person():
     rng = np.random.default_rng(1)
     looks = rng.normal(size=(3, 8))
     looks[1] = looks[0] + 0.1 * rng.normal(size=8)

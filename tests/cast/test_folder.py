@@ -25,7 +25,7 @@ def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
     assert read_note(folder / name) == {}
 
 
-def test_nor_of_a_joined_one(tmp_path):
+def test_a_pipe_is_no_file_of_a_joined_cast(tmp_path):
     join([episode(tmp_path, f"e{k}", seed=k) for k in range(2)], tmp_path / "all.cast")
     for name in (RUN, CAST):
         folder = shutil.copytree(tmp_path / "all.cast", tmp_path / f"{name}.cast")

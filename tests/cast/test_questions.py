@@ -133,7 +133,7 @@ def test_true_answers_end_and_make_nothing_worse(noise):
     assert before[-1] == 0
 
 
-def test_who_is_none_of_those_shown_is_not_compared_with_them_again():
+def test_rejected_candidates_are_not_compared_again():
     points, who = some_people([30, 4, 20, 3], noise=0.15, alike=0.3)
     labels = np.where(np.arange(57) == 30, 0, who)
     state = State.of(labels + 1)
@@ -146,13 +146,20 @@ def test_who_is_none_of_those_shown_is_not_compared_with_them_again():
     assert not refused & {one.character for p in again for one in p.ones}
 
 
-def test_what_is_sure_is_not_asked_about():
+def test_certain_characters_are_not_asked_about():
     points, who = some_people([12, 12], noise=0.01)
     points[12:] = -points[12:]
     assert not ask(points, State.of(who + 1), np.array([[0, 12]]))
 
 
-def test_what_is_skipped_is_not_asked_again():
+def test_a_question_that_is_hardly_ever_right_is_not_asked(monkeypatch):
+    points, who = some_people([12, 12], alike=0.2)
+    assert not ask(points, State.of(who + 1))
+    monkeypatch.setattr("castlist.cast.questions.WORTH_ASKING", 0.0)
+    assert ask(points, State.of(who + 1))
+
+
+def test_skipped_pairs_are_not_asked_again():
     points, who = some_people([12, 9, 6, 3], noise=0.4)
     state, skipped, seen = State.of(who + 1), [], []
     while asked := ask(points, state, most=1, skipped=skipped):
@@ -228,7 +235,7 @@ def test_tiny_casts(labels):
     assert len(ask(points, State.of(np.array(labels, np.int64)))) <= 1
 
 
-def test_who_is_called_mixed_is_asked_about_in_parts_and_with_nobody_else():
+def test_mixed_characters_are_asked_about_in_parts_only():
     points, who = some_people([20, 20, 9], noise=0.25)
     state = State.of(np.where(who == 1, 0, who) + 1)  # the first two are one character
     shown = np.concatenate([np.flatnonzero(who == 0)[:3], np.flatnonzero(who == 1)[:3]])

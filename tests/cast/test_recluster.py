@@ -23,7 +23,7 @@ def cast(tmp_path):
         yield cast
 
 
-def test_nothing_said_changes_nothing(cast):
+def test_without_corrections_nothing_changes(cast):
     assert propose(cast).changes == ()
     assert cast.last == 0
 
@@ -32,7 +32,7 @@ def links(cast):
     return Links.of(cast.state, np.empty((0, 2), np.int64))
 
 
-def test_links_are_what_was_said_last(cast):
+def test_links_follow_the_last_correction(cast):
     rows = {name: int(cast.rows([name])[0]) for name in ("0000", "0002", "0004")}
     cast.answer(["0002"], [["0000"]])
     assert set(links(cast).must.ravel().tolist()) == set(cast.character(3).tracks.tolist())
@@ -42,21 +42,21 @@ def test_links_are_what_was_said_last(cast):
     assert [sorted(pair) for pair in links(cast).cannot.tolist()] == [[rows["0000"], rows["0002"]]]
 
 
-def test_who_shares_a_frame_is_apart_unless_waived(cast):
+def test_tracks_that_share_a_frame_are_kept_apart_unless_waived(cast):
     before = len(Links.of(cast.state, cast.overlaps).avoid)
     assert before == len(cast.overlaps)
     cast.merge([1, 2], waive=True)
     assert len(Links.of(cast.state, cast.overlaps).avoid) < before
 
 
-def test_who_is_pinned_to_two_characters_is_kept_apart(cast):
+def test_tracks_pinned_to_two_characters_are_kept_apart(cast):
     cast.name(1, "Anna")
     cast.background([3])
     owners = {tuple(sorted(cast.state.owner[pair].tolist())) for pair in links(cast).cannot}
     assert owners == {(1, 3)}
 
 
-def test_what_was_said_holds_in_the_new_clustering(tmp_path):
+def test_corrections_hold_in_the_new_clustering(tmp_path):
     """A clustering that mixes two people and splits one; a word about each mends the rest."""
     tracks = made_video(people=3, each=6, noise=0.05)
     labels = np.unique(tracks.identity, return_inverse=True)[1]
@@ -102,8 +102,8 @@ def test_the_number_of_the_scan_still_wins(tmp_path, setting):
     np.testing.assert_array_equal(proposal.given_up, cast.overlaps)
 
 
-@pytest.mark.parametrize("setting", ["n_characters", "max_characters"])
-def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
+@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+def test_corrections_are_not_given_up_for_a_number_of_characters(tmp_path, setting):
     cast = scanned_for(tmp_path / "film.cast", **{setting: 2})
     assert len(propose(cast).given_up) == 0  # there are two at a time
     cast.move(["0000"])
@@ -119,8 +119,8 @@ def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
     assert {"Bo", "Cy"} <= set(propose(cast).names.values())
 
 
-def test_characters_that_were_said_to_be_one_are_no_longer_many(tmp_path):
-    cast = scanned_for(tmp_path / "film.cast", n_characters=20)  # each track for itself
+def test_merged_characters_reduce_the_number_that_is_possible(tmp_path):
+    cast = scanned_for(tmp_path / "film.cast", characters=20)  # each track for itself
     cast.merge([1, 2], waive=True)
     with pytest.raises(InputError, match="for 20 characters, .* require at most 19; scan again"):
         propose(cast)
@@ -192,7 +192,7 @@ def test_a_clustering_of_another_scan_is_refused(cast):
         accept(now, late)
 
 
-def test_nobody_left(cast):
+def test_a_cast_without_faces(cast):
     cast.not_face(cast.tracks.ids.tolist())
     assert propose(cast, tuned=True).changes == ()
 

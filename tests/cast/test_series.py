@@ -71,7 +71,7 @@ def test_characters_across_videos(three, tmp_path):
     )
 
 
-def test_what_was_corrected_is_carried_over(three, tmp_path):
+def test_corrections_are_carried_over(three, tmp_path):
     one, two = Corrections(three[0], "ann"), Corrections(three[1], "bob")
     one.name(1, "Anna")
     one.move(["0001"], to=1, waive=True)  # wrong, but said
@@ -100,7 +100,7 @@ def test_what_was_corrected_is_carried_over(three, tmp_path):
     assert cast.character("Anna")
 
 
-def test_names_that_disagree_are_asked_about_and_not_guessed(three, tmp_path):
+def test_names_that_contradict_faces_are_reported(three, tmp_path):
     one, two = Corrections(three[0]), Corrections(three[1])
     who = {next(iter(v)): k for k, v in people(one).items()}
     also = {next(iter(v)): k for k, v in people(two).items()}
@@ -161,7 +161,7 @@ def test_one_more_video_changes_nobody(three, tmp_path):
     assert len(people(cast)) == 7
 
 
-def test_one_more_video_after_a_clustering_was_taken(three, tmp_path):
+def test_one_more_video_after_an_accepted_clustering(three, tmp_path):
     season = tmp_path / "season.cast"
     join(three[:2], season)
     cast = Corrections(season)
@@ -177,7 +177,7 @@ def test_one_more_video_after_a_clustering_was_taken(three, tmp_path):
     assert cast.lost == []
 
 
-def test_a_clustering_that_was_undone_is_not_taken(three, tmp_path):
+def test_an_undone_clustering_is_not_used(three, tmp_path):
     season = tmp_path / "season.cast"
     join(three[:2], season)
     cast = Corrections(season)
@@ -263,7 +263,7 @@ def test_a_folder_cannot_point_elsewhere(three, tmp_path):
     run["videos"][1]["episode"] = "../../e1.cast"
     (season / RUN).write_text(json.dumps(run))
     for use in (Corrections, lambda folder: add(folder, three[2])):
-        with pytest.raises(InputError, match="not a file's name"):
+        with pytest.raises(InputError, match="not a file name"):
             use(season)
 
 
@@ -293,7 +293,7 @@ def test_names_of_one_more_video(three, tmp_path):
     assert people(joined)[joined.character("Eve").number] == {"p4"}
     assert people(joined)[joined.character("Anna").number] == {"p0"}
     joined.close()
-    with pytest.raises(InputError, match="in .* already"):
+    with pytest.raises(InputError, match="already in "):
         add(season, three[2])
 
 
@@ -313,11 +313,11 @@ def test_clustering_again_keeps_characters_whole(three, tmp_path):
     assert propose(cast).changes == ()
     cast.move([str(name) for name in cast.tracks.ids[cast.tracks.video == 1][:1]])
     assert all(len(change.tracks) == 1 for change in propose(cast).changes)
-    with pytest.raises(InputError, match="not fine-tuned"):
+    with pytest.raises(InputError, match="cannot be fine-tuned"):
         propose(cast, tuned=True)
 
 
-def test_what_cannot_be_joined(three, tmp_path):
+def test_casts_that_cannot_be_joined(three, tmp_path):
     season = tmp_path / "season.cast"
     with pytest.raises(InputError, match="two casts"):
         join(three[:1], season)
@@ -359,7 +359,7 @@ def test_a_video_with_no_faces(three, tmp_path):
         ("episodes/e1/characters.npy", b"no array"),
     ],
 )
-def test_a_damaged_file_of_it_is_said_to_be_one(three, tmp_path, file, text):
+def test_a_damaged_file_is_an_input_error(three, tmp_path, file, text):
     join(three[:2], tmp_path / "all.cast")
     (tmp_path / "all.cast" / file).write_bytes(text)
     with pytest.raises(InputError, match="damaged or unfinished|not a cast"):
@@ -382,7 +382,7 @@ def test_arrays_that_do_not_fit(three, tmp_path, file, array):
         read_scanned(tmp_path / "all.cast")
 
 
-def test_balls_of_other_embeddings_are_told(tmp_path):
+def test_balls_of_other_dimensions_are_refused(tmp_path):
     one, two, three = (episode(tmp_path, f"e{k}", seed=k) for k in (1, 2, 3))
     join([one, two], tmp_path / "season.cast")
     balls = Balls.load(tmp_path / "season.cast" / BALLS)
@@ -397,7 +397,7 @@ def tracks_of(cast, which):
     return [str(name) for name in cast.tracks.ids[cast.character(which).tracks]]
 
 
-def test_who_was_called_different_stays_apart_in_a_joined_cast(tmp_path):
+def test_different_characters_stay_apart_in_a_joined_cast(tmp_path):
     """Two characters that look the same, called different in their video before it is joined."""
     labels = [0 if k < 8 else 1 + k % 4 for k in range(20)]
     folders = [episode(tmp_path, f"e{k}", 1, each=20, pairs=False, seed=k, labels=labels)
@@ -438,13 +438,13 @@ def test_a_video_is_taken_out_and_put_back(three, tmp_path):
     cast.redo()
     assert len(cast.tracks.videos) == 2
     remove(season, "e1.mp4")
-    with pytest.raises(InputError, match="the only video"):
+    with pytest.raises(InputError, match="its only video"):
         remove(season, "e3")
-    with pytest.raises(InputError, match="of one video"):
+    with pytest.raises(InputError, match="not a joined cast"):
         remove(three[0], "e1")
 
 
-def test_what_was_said_of_a_removed_video_is_not_said_of_the_one_that_is_left(tmp_path):
+def test_corrections_of_a_removed_video_do_not_apply_to_the_one_that_is_left(tmp_path):
     folders = [episode(tmp_path, name, seed=1) for name in ("a", "bb")]  # they look the same
     cast = Corrections(folders[0])
     cast.not_face(["0003"])
@@ -458,7 +458,7 @@ def test_what_was_said_of_a_removed_video_is_not_said_of_the_one_that_is_left(tm
     assert not cast.state.pin.any()
 
 
-def test_a_video_that_was_removed_comes_back_with_what_was_said(three, tmp_path):
+def test_a_removed_video_comes_back_with_its_corrections(three, tmp_path):
     season = tmp_path / "season.cast"
     join(three, season)
     cast = Corrections(season)

@@ -70,9 +70,7 @@ class SourceCast(CurrentCast):
     def check_same(self) -> None:
         """Raise ConflictError if the video was scanned again since the cast was read."""
         if _stamp(self.folder) != self._noted:
-            raise ConflictError(
-                f"{self.folder} is being scanned again; try again when the scan is done"
-            )
+            raise ConflictError(f"{self.folder} was scanned again while it was read; try again")
 
     def embedded(self, model: BallModel) -> tuple[Floats, Floats]:
         """Return embeddings by the common model, of the whole tracks and of the cut tracks."""

@@ -27,7 +27,7 @@ _SLACK = 0.3
 #: Intersection over union from which two boxes are of one face.
 _SAME_BOX = 0.3
 #: Cosine of two mean features below which they show different faces. The same track in two scans
-#: with different settings is far above it (docs/corrections.md).
+#: with different settings is far above it (docs/user-guide/corrections.md).
 SAME_FACE = 0.5
 #: Number of tracks whose embeddings stand for that of a part: the most similar ones.
 _NEAREST = 3

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: A character is background if its screen time is below this share of the leading character's, and
 #: below this number of seconds. Background characters are shown after the others.
 BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
-#: Width of a face in pixels below which it cannot be recognised (docs/describer.md).
+#: Width of a face in pixels below which it cannot be recognised (docs/research/describer.md).
 SMALL_FACE = 20.0
 
 

@@ -54,8 +54,8 @@ class Corrections(CurrentCast):
 
     Every method that changes the cast appends one event to the log and returns it. Each can be
     undone. ``after`` is the number of the last event that you have seen: if there are later events
-    by somebody else, nothing changes and :class:`ConflictError` is raised. docs/corrections.md
-    describes what each method covers.
+    by somebody else, nothing changes and :class:`ConflictError` is raised.
+    docs/user-guide/corrections.md describes what each method covers.
 
     The log stays open until :meth:`close`, or until the end of a ``with`` block.
 

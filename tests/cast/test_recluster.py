@@ -102,7 +102,7 @@ def test_the_number_of_the_scan_still_wins(tmp_path, setting):
     np.testing.assert_array_equal(proposal.given_up, cast.overlaps)
 
 
-@pytest.mark.parametrize("setting", ["characters", "max_characters"])
+@pytest.mark.parametrize("setting", ["n_characters", "max_characters"])
 def test_corrections_are_not_given_up_for_a_number_of_characters(tmp_path, setting):
     cast = scanned_for(tmp_path / "film.cast", **{setting: 2})
     assert len(propose(cast).given_up) == 0  # there are two at a time
@@ -120,7 +120,7 @@ def test_corrections_are_not_given_up_for_a_number_of_characters(tmp_path, setti
 
 
 def test_merged_characters_reduce_the_number_that_is_possible(tmp_path):
-    cast = scanned_for(tmp_path / "film.cast", characters=20)  # each track for itself
+    cast = scanned_for(tmp_path / "film.cast", n_characters=20)  # each track for itself
     cast.merge([1, 2], waive=True)
     with pytest.raises(InputError, match="for 20 characters, .* require at most 19; scan again"):
         propose(cast)

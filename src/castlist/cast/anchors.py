@@ -200,14 +200,6 @@ def _same_face(
     return np.asarray(~(mean_features @ anchor.feature < SAME_FACE))  # NaN: it has no feature
 
 
-def _overlaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the intersection over union of boxes, row by row."""
-    low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
-    shared = np.clip(high - low, 0, None).prod(axis=1)
-    union = a[:, 2:].prod(axis=1) + b[:, 2:].prod(axis=1) - shared
-    return np.asarray(shared / np.maximum(union, 1e-9))
-
-
 @dataclass(frozen=True)
 class CutTracks:
     """Tracks, some of which are cut in two because they show two people.

@@ -162,7 +162,7 @@ def cluster_around(
     links: dict[str, Rows], progress: Progress,
 ) -> tuple[Rows, Rows]:  # fmt: skip
     """Cluster points as requested for a scan; return labels, and avoid-links that were given up."""
-    wanted = asked.get("characters")
+    wanted = asked.get("n_characters")
     try:
         found = cluster_points(
             points, threshold, n_clusters=wanted and min(wanted, len(points)),

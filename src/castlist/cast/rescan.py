@@ -76,7 +76,7 @@ def regroup(
     threshold : float
         τ.
     asked : dict
-        ``characters``, ``min_characters`` and ``max_characters``, if given.
+        ``n_characters``, ``min_characters`` and ``max_characters``, if given.
     progress : callable
         Called with the stage, the number of items done and the total.
     """

@@ -101,7 +101,7 @@ def join(
     out : path
         The folder of the joined cast, which must not exist yet.
     link : callable
-        The linkage function; :func:`castlist.cluster.ray.ray_linkage` runs on a Ray cluster, with
+        The linkage function; :func:`castlist.ray_linkage` runs on a Ray cluster, with
         the same result.
 
     Returns

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from castlist import ScanSettings, TrackingSettings, scan
-from castlist.cast.anchors import SAME_FACE, anchors_of, find_anchors
-from castlist.cast.cuts import unit
+from castlist.cast.anchors import SAME_FACE, anchors_of, find_anchors, unit
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ from castlist import (
     finetune,
     shipped_model,
 )
-from castlist.cast.cast import make_cast, save_cast
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import save_cast
 from castlist.report.page import write_report
 
 SHOTS, PEOPLE, FACES = 205, 100, 2

@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 
 from benchmarks.bench_review import Case
 from castlist import nmi, read_tracks, shipped_model
-from castlist.cast import units as rules
-from castlist.cast.balls import Balls
-from castlist.cast.units import Units, place_units, put_together
+from castlist.cast import matching as rules
+from castlist.cast.matching import Balls, LocalCharacters, group_across_videos, place_in_balls
 
 Rows = NDArray[np.int64]
 TIMES = 5
 
 
-def units_of(episodes: Sequence[Case], points: Sequence[NDArray[np.float32]]) -> Units:
+def units_of(episodes: Sequence[Case], points: Sequence[NDArray[np.float32]]) -> LocalCharacters:
     """Take the characters of scans as they are."""
     of_track, cannot, count = [], [np.empty((0, 2), np.int64)], 0
     video: list[int] = []
@@ -43,7 +42,9 @@ def units_of(episodes: Sequence[Case], points: Sequence[NDArray[np.float32]]) ->
         count = len(video)
     whole = np.concatenate(of_track)
     balls = Balls.of(np.concatenate(points), whole)
-    return Units(whole, [""] * count, video, balls, np.unique(np.concatenate(cannot), axis=0))
+    return LocalCharacters(
+        whole, [""] * count, video, balls, np.unique(np.concatenate(cannot), axis=0)
+    )
 
 
 def series(name: str, paths: list[Path], work: Path) -> None:
@@ -54,18 +55,18 @@ def series(name: str, paths: list[Path], work: Path) -> None:
     points = [one.points for one in episodes]
     identity = [tracks.identity for tracks in sets]
     units = units_of(episodes, points)
-    labels = put_together(units, model.threshold)[units.of_track]
+    labels = group_across_videos(units, model.threshold)[units.of_track]
     people = np.concatenate(identity)
     joined = 100 * nmi(people, labels)
     added = []
     for last in range(len(sets)):
         rest = [k for k in range(len(sets)) if k != last]
         known = units_of([episodes[k] for k in rest], [points[k] for k in rest])
-        before = put_together(known, model.threshold)[known.of_track] + 1
+        before = group_across_videos(known, model.threshold)[known.of_track] + 1
         balls = Balls.of(np.concatenate([points[k] for k in rest]), before)
         new = units_of([episodes[last]], [points[last]])
         first = int(balls.numbers.max()) + 1
-        after = place_units(new, balls, model.threshold, first)[0][new.of_track]
+        after = place_in_balls(new, balls, model.threshold, first)[0][new.of_track]
         order = np.concatenate([identity[k] for k in [*rest, last]])
         found = np.concatenate([before, after])
         added.append((100 * nmi(order, found), len(np.unique(found))))
@@ -95,16 +96,19 @@ def choose(work: Path) -> None:
     mixed = [tuple(rng.choice(len(paths), 6, replace=False).tolist()) for _ in range(40)]
     print("| many: tracks | near: of τ | BUFFY, 2 to 5 episodes: NMI | 6 of all: NMI |")
     print("|---:|---:|---:|---:|")
-    for rules.SURE, rules.NEAR in [(1, 1.0), *itertools.product((3, 8, 20), (0.3, 0.45, 0.6, 0.8))]:
+    for rules.MANY_TRACKS, rules.NEAR in [
+        (1, 1.0),
+        *itertools.product((3, 8, 20), (0.3, 0.45, 0.6, 0.8)),
+    ]:
         found = []
         for groups in (some, mixed):
             scores = []
             for group in groups:
                 units = units_of([episodes[k] for k in group], [points[k] for k in group])
-                labels = put_together(units, model.threshold)[units.of_track]
+                labels = group_across_videos(units, model.threshold)[units.of_track]
                 scores.append(nmi(np.concatenate([people[k] for k in group]), labels))
             found.append(f"{100 * np.mean(scores):.2f}")
-        print(f"| {rules.SURE} | {rules.NEAR} |", " | ".join(found), "|", flush=True)
+        print(f"| {rules.MANY_TRACKS} | {rules.NEAR} |", " | ".join(found), "|", flush=True)
 
 
 def grow(known: int, new: int, threshold: float) -> None:
@@ -121,7 +125,7 @@ def grow(known: int, new: int, threshold: float) -> None:
     points = np.repeat(some / np.linalg.norm(some, axis=1, keepdims=True), 20, axis=0)
     points = (points + 0.2 * rng.normal(size=points.shape) / np.sqrt(dim)).astype(np.float32)
     unit = np.repeat(np.arange(len(some)), 20)
-    units = Units(
+    units = LocalCharacters(
         unit, [""] * len(some), [0] * len(some), Balls.of(points, unit), np.empty((0, 2), np.int64)
     )
     spent: dict[str, list[float]] = {"read": [], "place": [], "write": []}
@@ -131,7 +135,7 @@ def grow(known: int, new: int, threshold: float) -> None:
             began = time.perf_counter()
             there = Balls.load(Path(home) / "balls.npz")
             read = time.perf_counter()
-            place, _ = place_units(units, there, threshold, len(who) + 1)
+            place, _ = place_in_balls(units, there, threshold, len(who) + 1)
             placed = time.perf_counter()
             there.with_more(points, place[unit], {}, (2, 0)).save(Path(home) / "new.npz")
             spent["read"].append(read - began)

@@ -21,8 +21,8 @@ import cv2
 import numpy as np
 
 from castlist import TrackSet, write_tracks
-from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.checks import RUN
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import RUN, save_cast
 from castlist.cast.folder import CAST, FACES, TRACKS, write_points
 
 TIMES = 5

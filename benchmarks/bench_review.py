@@ -26,11 +26,10 @@ from sklearn.preprocessing import StandardScaler
 from castlist import cluster_tracks, embed_tracks, read_tracks, shipped_model
 from castlist.cast import evidence
 from castlist.cast.answers import Answer
-from castlist.cast.candidates import parts_of
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.cast.evidence import Facts, Groups, between, inside, shared_frames
 from castlist.cast.folder import CAST, POINTS, TRACKS
-from castlist.cast.questions import Compared, questions
+from castlist.cast.questions import Compared, parts_of, questions
 from castlist.cast.state import State
 from castlist.io.truth import read_truth
 from castlist.io.untrusted import load_array
@@ -189,10 +188,12 @@ def evidence_of(one: Case) -> dict[str, tuple[NDArray[np.float64], NDArray[np.bo
     everybody = Groups.of(one.points, one.facts, place)
     told, same = [np.empty((0, len(evidence.INSIDE)))], []
     for k, own in enumerate(rows):
-        parts = parts_of(one.facts.looks, own)
+        parts = parts_of(one.facts.mean_features, own)
         sides = [(one.who(own[part]), one.who(own[~part])) for part in parts]
         known = np.array([NOBODY not in side for side in sides], bool)
-        others = [np.delete(x, k, axis=0) for x in (everybody.towards, everybody.looks)]
+        others = [
+            np.delete(x, k, axis=0) for x in (everybody.mean_embeddings, everybody.mean_features)
+        ]
         told.append(inside(one.points, one.facts, own, parts, others)[known])
         same += [a == b for a, b in sides if NOBODY not in (a, b)]
     return {

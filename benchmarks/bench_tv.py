@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks import tv_tables
 from castlist import CastlistError, InputError, read_tracks
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.cast.folder import CAST, TRACKS
 from castlist.format import sureness
 from castlist.io.truth import read_missed, read_truth

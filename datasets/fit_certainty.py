@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from castlist import TrackSet, cluster_tracks, read_tracks, shipped_model
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.cast.certainty import margins, track_margins
 from castlist.cast.folder import CAST, TRACKS
 from castlist.io.truth import read_truth

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from castlist import TrackSet, complete_linkage, write_tracks
-from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.checks import RUN
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import RUN, save_cast
 from castlist.cast.folder import CAST, FACES, TRACKS, write_points
 from castlist.cast.rescan import regroup, was_scanned
 from castlist.cast.state import State

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,8 @@ from castlist import (
     save_model,
     write_tracks,
 )
-from castlist.cast.cast import make_cast, save_cast
-from castlist.cast.checks import RUN
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import RUN, save_cast
 from castlist.cast.episodes import BALLS
 from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
 from castlist.cast.series import join
@@ -185,7 +184,7 @@ def _write_cast(folder: Path, seed: int = 0) -> Path:
 
 
 def _say(folder: Path) -> None:
-    with closing(Corrections(folder)) as said:
+    with Corrections(folder) as said:
         ids = said.tracks.ids.tolist()
         said.name(1, "Anna")
         said.move([ids[-1]], to=None)

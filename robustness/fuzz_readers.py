@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,9 +19,9 @@ from castlist import (
     read_plan,
     read_tracks,
 )
-from castlist.cast.balls import Balls
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import BALLS
+from castlist.cast.matching import Balls
 from castlist.export.write import FORMATS, export_cast
 from castlist.io.box_tracks import read_given
 from castlist.learn.run_folder import Run
@@ -75,10 +74,10 @@ def _read_model(_: Path, path: Path) -> object:
 def _read_cast(home: Path, path: Path) -> None:
     folder = home / "all" if (home / "all").is_dir() else home
     read_manifest(folder / RUN)
-    with closing(Corrections(folder)) as found:
+    with Corrections(folder) as found:
         _show(found)
     if path.name == BALLS:
-        Balls.load(path).homes(np.eye(128, dtype=np.float32)[:1], 0.3)
+        Balls.load(path).nearest(np.eye(128, dtype=np.float32)[:1], 0.3)
 
 
 def _show(found: Corrections) -> None:

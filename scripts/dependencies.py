@@ -46,7 +46,7 @@ PURPOSE = {
     "openvino": "runs the networks that find and describe faces",
     "opentimelineio": "reads exported timelines",
     "otio-cmx3600-adapter": "reads exported EDL files",
-    "pandas": "reads exported CSV files",
+    "pandas": "`Cast.to_pandas`",
     "pillow": "tells how large a picture is before it is decoded",
     "platformdirs": "the user's cache folder",
     "playwright": "the review page in a real browser",

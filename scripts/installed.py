@@ -23,6 +23,7 @@ GROUPS = {
     "train": "castlist[train]: training and fine-tuning",
     "study": "castlist[study]: the paper's comparison, and figures",
     "onnx": "castlist[onnx]: networks on other devices",
+    "pandas": "castlist[pandas]: casts as data frames",
     "ray": "castlist[ray]: several machines",
     "dev": "castlist[dev]: tests and checks",
     "bench": "castlist[bench]: the rivals that benchmarks run beside castlist",

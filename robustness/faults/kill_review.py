@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import time
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -123,7 +122,7 @@ class Reviewer:
     def check(self, found: Path) -> str:
         """Hold the log of a killed server against the copy; what was on its way may be in both."""
         where = "starting" if not self.address.endswith("\n") else "between two"
-        with closing(Corrections(found)) as page, closing(Corrections(self.mirror)) as copy:
+        with Corrections(found) as page, Corrections(self.mirror) as copy:
             if self.sent is not None:
                 where = "not in the log yet"
                 if page.last > copy.last:
@@ -189,7 +188,7 @@ def _undisturbed(folder: Path, rng: np.random.Generator, fresh: bool) -> float:
     person, began = _begin(folder, "reference", rng), time.monotonic()
     person.open(fresh)
     person.enter()
-    with closing(Corrections(person.mirror)) as cast:
+    with Corrections(person.mirror) as cast:
         for _ in range(_SAID):
             person.say(cast)
     seconds = time.monotonic() - began
@@ -203,7 +202,7 @@ def _review(person: Reviewer, after: float, at_work: bool) -> None:
         if not at_work:
             person.alarm(after)
         person.enter()
-        with closing(Corrections(person.mirror)) as cast:
+        with Corrections(person.mirror) as cast:
             if at_work:
                 person.alarm(after / 3)
             while True:
@@ -220,7 +219,7 @@ def _goes_on(person: Reviewer, fresh: bool, running: bool = False) -> None:
         person.open(fresh)
         person.enter()
     try:
-        with closing(Corrections(person.mirror)) as cast:
+        with Corrections(person.mirror) as cast:
             person.say(cast)
             shown = person.ask("/api/cast")[1]
             if shown != json.loads(json.dumps(cast_view(cast))):

@@ -93,7 +93,7 @@ def _scan(inputs: Path, clips: Path | None) -> Victim:
 
 def _rescan(inputs: Path, clips: Path | None) -> Victim:
     """Scan a video that is scanned and corrected, with another setting."""
-    from castlist.cast.cast import digest
+    from castlist.cast.cast_file import digest
     from castlist.cast.corrections import Corrections
     from castlist.cluster.links import by_first_appearance
     from castlist.errors import InputError
@@ -245,7 +245,7 @@ _JOINED = (
 def _join(inputs: Path, clips: Path | None) -> Victim:
     episodes(inputs)
     words = "join ../inputs/e1.cast ../inputs/e2.cast ../inputs/e3.cast -o out"
-    return Victim(tuple(words.split()), _JOINED, already="is there already")
+    return Victim(tuple(words.split()), _JOINED, already="exists already")
 
 
 def _add(inputs: Path, clips: Path | None) -> Victim:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.events import Event, Words
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.events import Edit, Event
+from castlist.cast.log import ConflictError
 from datasets.synthetic_casts import made_video, write_folder
 from robustness.review_server import Server
 
@@ -76,7 +76,7 @@ def command_line(folder: Path, times: int) -> Load:
     load = Load()
     cast = Corrections(folder)
     for i in range(times):
-        with suppress(ChangedMeanwhile):
+        with suppress(ConflictError):
             cast.refresh()
             cast.name(1, f"beside {i}")
             load.taken["name", f"beside {i}"] += 1
@@ -102,7 +102,7 @@ def run(server: Any, folder: Path, clients: int, requests: int) -> Load:
 
 def name_in(event: Event) -> str:
     """Return the name that an event gives; empty if it gives none."""
-    names = event.body.names if isinstance(event.body, Words) else ()
+    names = event.body.names if isinstance(event.body, Edit) else ()
     return str(names[0].name) if names else ""
 
 

@@ -63,7 +63,7 @@ def removed(name: str, template: Path, home: Path, times: int) -> tuple[int, lis
             continue
         again = run(words, home)
         changed = other(wanted, state(home))
-        if (again.code and "there already" not in again.said) or changed:
+        if (again.code and "already" not in again.said) or changed:
             wrong.append(f"after {moment:.2f} s, again: {again.code} {again.said[-300:]} {changed}")
     return failed, wrong
 

@@ -13,6 +13,7 @@ _EXTRAS = {
     "matplotlib": ("Matplotlib", "study"),
     "numba": ("Numba", "large"),
     "sklearn": ("scikit-learn", "train"),
+    "pandas": ("pandas", "pandas"),
 }
 
 
@@ -30,7 +31,7 @@ def require(module: str, what: str) -> None:
     Parameters
     ----------
     module : str
-        ``torch``, ``matplotlib``, ``numba`` or ``sklearn``.
+        ``torch``, ``matplotlib``, ``numba``, ``sklearn`` or ``pandas``.
     what : str
         The feature that needs it, such as "training", for the message.
     """

@@ -1,8 +1,8 @@
-"""A model of what people say of a cast, made to be obviously right and not fast.
+"""A reference model of corrections, simple and slow.
 
-It knows no rows, anchors or clusterings. A video is cut into *moments*: a quarter of one face's
-time on screen. A track is a set of moments; a word is said of moments; the last word about a moment
-holds, and of a track the last of its moments. Everything else is the machine's.
+It has no rows, anchors or clusterings. A video is divided into *moments*: a quarter of one face's
+time on screen. A track is a set of moments, and a correction covers moments. The last correction of
+a moment holds, and for a track the last of its moments. All else is left to clustering.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Moments = frozenset[Moment]
 
 @dataclass(frozen=True)
 class Word:
-    """One thing that was said; ids of characters that are new are None until they are known."""
+    """One correction; ids of new characters are None until they are known."""
 
     kind: str
     pins: tuple[tuple[int | None, Moments], ...] = ()
@@ -32,11 +32,11 @@ class Word:
 
 @dataclass(frozen=True)
 class Seen:
-    """A cast as somebody sees it, by the ids of tracks."""
+    """A cast as a client sees it, by the ids of tracks."""
 
     tracks: Mapping[str, Moments]
     owner: Mapping[str, int]
-    base: Mapping[str, int]  # where the machine put them
+    base: Mapping[str, int]  # as clustered
     pin: Mapping[str, int]
     not_face: frozenset[str]
     names: Mapping[int, str]
@@ -63,7 +63,7 @@ class Seen:
 
 
 class Model:
-    """What holds, and what was undone."""
+    """The corrections in effect, and those that were undone."""
 
     def __init__(self) -> None:
         self.words: list[Word] = []
@@ -72,7 +72,7 @@ class Model:
         self.scan = 0
         self.known: dict[tuple[int, tuple[int, ...]], Seen] = {}
 
-    # What is done
+    # Actions
 
     def say(self, word: Word) -> None:
         self.words.append(word)
@@ -88,19 +88,19 @@ class Model:
     def can_undo(self) -> bool:
         return bool(self.words) and self.words[-1].kind != "join"
 
-    # What follows
+    # Consequences
 
     def last(self, pairs: Iterable[tuple[Moments, object]]) -> dict[Moment, tuple[int, object]]:
-        """Return the last value that was said of each moment, and how late that was."""
+        """Return the last value given to each moment, and its position."""
         return {m: (late, value) for late, (own, value) in enumerate(pairs) for m in own}
 
     def value(self, said: dict[Moment, tuple[int, object]], track: Moments) -> object | None:
-        """Return the last value that was said of a track."""
+        """Return the last value given to a track."""
         found = [said[m] for m in track if m in said]
         return max(found, key=lambda one: one[0])[1] if found else None
 
     def check(self, seen: Seen) -> None:
-        """Hold what is seen against what was said."""
+        """Check a cast against the corrections."""
         pins = self.last((own, id) for word in self.words for id, own in word.pins)
         marks = self.last((own, yes) for word in self.words for own, yes in word.not_face.items())
         for track, own in seen.tracks.items():
@@ -126,13 +126,13 @@ class Model:
             assert not whole, (whole, "is cut at", cut)
 
     def remember(self, seen: Seen) -> None:
-        """The same words about the same scan are the same cast, whatever came between."""
+        """Check that equal corrections of one scan give equal casts, whatever came between."""
         key = (self.scan, tuple(word.number for word in self.words))
         assert self.known.setdefault(key, seen) == seen
         self.ids |= {*seen.owner.values(), *seen.names, *seen.background}
 
     def check_person(self, before: Seen, after: Seen) -> None:
-        """What a person says moves no track but those that it is said of."""
+        """Check that a correction moves only the tracks it covers."""
         cuts = self.words[-1].cuts
         said = [own for _, own in self.words[-1].pins]
         for track, own in after.tracks.items():
@@ -143,7 +143,7 @@ class Model:
                 assert any(cut in own or _before(cut) in own for cut in cuts), (track, "is new")
 
     def check_machine(self, before: Seen, after: Seen) -> None:
-        """The machine puts nobody together whom a person kept apart."""
+        """Check that clustering merges no tracks that a person kept apart."""
         was = before.owner_at()
         for one, other in (pair for word in self.words for pair in word.different):
             for t in after.faces:
@@ -157,13 +157,13 @@ class Model:
                     assert together, (t, u, "were called different")
 
     def check_ids(self, before: Seen, after: Seen) -> None:
-        """No id of a character is given twice: only a person's word brings one back."""
+        """Check that no id is reused, except by a correction that refers to it."""
         said = {id for word in self.words for id, _ in word.pins}
         new = set(after.owner.values()) - set(before.owner.values()) - said
         assert not new & self.ids, (new & self.ids, "were somebody's")
 
     def with_ids(self, word: Word, after: Seen) -> Word:
-        """Return a word with the ids of its new characters, each of them one and new."""
+        """Return a correction with the ids of its new characters, and check that they are new."""
         pins, at = [], after.owner_at()
         for number, own in word.pins:
             found = number

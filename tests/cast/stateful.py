@@ -1,4 +1,4 @@
-"""Two people who say anything at all to a cast, beside a model of what must hold."""
+"""Two clients that correct a cast at random, compared with a reference model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from castlist import InputError, TrackSet, write_tracks
-from castlist.cast.cast import make_cast, save_cast
+from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import save_cast
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, TRACKS, write_points
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.log import ConflictError
 from castlist.cast.questions import questions
 from castlist.cast.recluster import accept, propose
 from castlist.cast.rescan import regroup
@@ -124,7 +125,7 @@ def seen(cast: Corrections) -> Seen:
 
 
 class PythonClient:
-    """Somebody with a cast open in Python."""
+    """A client that has the cast open in Python."""
 
     clusters_what_is_there = False  # but refuses where something was said since it looked
 
@@ -133,11 +134,11 @@ class PythonClient:
         self.seen = seen(self.cast)
 
     def behind(self, events: int) -> bool:
-        """Say whether something was said that it has not seen."""
+        """Return whether there are events that it has not seen."""
         return self.cast.last != events
 
     def look(self, truth: Seen, model: Model) -> None:
-        """Look at the cast, which must be what a new process reads."""
+        """Refresh the cast, which must equal what a new process reads."""
         self.cast.refresh()
         self.seen = seen(self.cast)
         assert self.seen == truth
@@ -145,7 +146,7 @@ class PythonClient:
         assert holds == [word.number for word in model.words]
 
     def questions(self) -> list[tuple[list[str], list[list[str]]]]:
-        """Return who is asked about, and whom they are compared with."""
+        """Return the tracks that are asked about, and those they are compared with."""
         cast = self.cast
         asked = questions(cast.points, cast.facts, cast.state, 3)
         ids = cast.tracks.ids
@@ -223,7 +224,7 @@ class Talk(RuleBasedStateMachine):
             behind = False
         try:
             call()
-        except ChangedMeanwhile:
+        except ConflictError:
             assert behind
             self.counted["stale"] += 1
             assert self.fresh() == before

@@ -101,7 +101,7 @@ def test_another_face_in_the_same_place_is_another_track():
     ]
 
 
-def test_features_of_another_describer_say_nothing():
+def test_features_of_another_describer_are_not_compared():
     tracks = made_video(people=1, each=1)
     (anchor,) = anchors_of(tracks, [0])
     other = dataclasses.replace(anchor, describer="another", feature=-anchor.feature)

@@ -9,8 +9,8 @@ import pytest
 from castlist import InputError
 from castlist.cast.corrections import Corrections, checked_name
 from castlist.cast.folder import CORRECTIONS
-from castlist.cast.log import ChangedMeanwhile
-from castlist.cast.shared_frames import SharedFrame
+from castlist.cast.links import OverlappingTracksError
+from castlist.cast.log import ConflictError
 from datasets.synthetic_casts import made_video, write_folder
 
 
@@ -22,7 +22,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def cast(folder):
-    return Corrections(folder)
+    with Corrections(folder) as cast:
+        yield cast
 
 
 def people(cast: Corrections) -> dict[int, set[str]]:
@@ -51,6 +52,13 @@ def what_was_said(cast: Corrections) -> set:
     }
 
 
+def test_leaving_the_context_closes_the_log(folder):
+    with Corrections(folder) as cast:
+        cast.name(1, "Anna")
+        assert cast.log._db is not None
+    assert cast.log._db is None
+
+
 def test_it_begins_as_clustered(cast):
     assert people(cast) == {n: {f"p{n - 1}"} for n in (1, 2, 3, 4)}
     assert {one.state for one in cast.cast.characters} == {"unreviewed"}
@@ -75,17 +83,17 @@ def test_merge_keeps_the_first_number_and_any_name(cast):
     assert cast.character(1).name == "Bo"
 
 
-def test_two_names_are_asked_about(cast):
+def test_merging_different_names_needs_the_name_to_keep(cast):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
-    with pytest.raises(InputError, match="Anna and Bo: say which name to keep"):
+    with pytest.raises(InputError, match="Anna and Bo: give the name to keep"):
         cast.merge([1, 3])
     cast.merge([1, 3], name="Bo")
     assert cast.character(1).name == "Bo"
 
 
-def test_who_shares_a_frame_is_not_merged_unless_waived(cast):
-    with pytest.raises(SharedFrame, match="share a frame, the first at") as caught:
+def test_tracks_that_share_a_frame_are_not_merged_unless_waived(cast):
+    with pytest.raises(OverlappingTracksError, match="share a frame, the first at") as caught:
         cast.merge([1, 2])
     assert caught.value.pairs[0] == ("0000", "0001")
     assert cast.last == 0
@@ -94,7 +102,7 @@ def test_who_shares_a_frame_is_not_merged_unless_waived(cast):
     # What was waived once is waived: taken apart and put together again, nobody asks.
     cast.move(tracks_of(cast, 1)[:1])
     cast.move(["0000"], to=1)
-    with pytest.raises(SharedFrame):
+    with pytest.raises(OverlappingTracksError):
         cast.move(["0002"], to=4)
 
 
@@ -103,9 +111,9 @@ def test_move_and_split(cast):
     assert {"0000", "0004"} < set(tracks_of(cast, 3))
     cast.move(["0000"])
     assert tracks_of(cast, 5) == ["0000"]
-    with pytest.raises(InputError, match="of their own already"):
+    with pytest.raises(InputError, match="already a character of their own"):
         cast.move(["0000"])
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already in that character"):
         cast.move(["0004"], to=3)
 
 
@@ -116,12 +124,14 @@ def test_whole_characters_can_be_split_off_together(cast):
     assert tracks_of(cast, int(cast.state.owner[cast.rows(["0000"])[0]])) == ["0000", "0004"]
     cast.move(["0001"])
     cast.undo()
-    with pytest.raises(SharedFrame, match=r"^1 pair of these tracks shares a frame, at 0\.0 s"):
+    with pytest.raises(
+        OverlappingTracksError, match=r"^1 pair of these tracks shares a frame, at 0\.0 s"
+    ):
         cast.move(["0000", "0001"])
 
 
 @pytest.mark.parametrize("to", [None, 3])
-def test_what_is_no_face_is_not_moved(cast, to):
+def test_tracks_that_are_not_a_face_are_not_moved(cast, to):
     cast.not_face(["0000"])
     with pytest.raises(InputError, match="'0000' is marked as not a face; mark it"):
         cast.move(["0000", "0004"], to)
@@ -147,7 +157,7 @@ def test_not_a_face_leaves_the_cast_and_comes_back(cast):
     assert shape(cast) == before
 
 
-def test_background_is_said_of_many(cast):
+def test_several_characters_are_marked_as_background(cast):
     cast.background([1, 4])
     assert [one.state for one in cast.cast.characters] == [
         "unreviewed", "unreviewed", "background", "background",
@@ -163,11 +173,11 @@ def test_answers(cast):
     assert people(cast)[1] == {"p0", "p2"}  # whole characters, not only what was shown
     cast.answer(["0000", "0004"], [], [["0002"]])  # and yet these are two people
     assert tracks_of(cast, 5) == ["0002"]
-    with pytest.raises(InputError, match="on two sides"):
+    with pytest.raises(InputError, match="in two groups of one answer"):
         cast.answer(["0000"], [["0000"]])
-    with pytest.raises(InputError, match="on two sides"):
+    with pytest.raises(InputError, match="in two groups of one answer"):
         cast.answer(["0000"], [["0002"]], [["0002"]])
-    with pytest.raises(InputError, match="nobody was compared"):
+    with pytest.raises(InputError, match="the answer compares no tracks"):
         cast.answer(["0000"])
 
 
@@ -185,12 +195,12 @@ def test_one_answer_puts_some_in_and_takes_others_out(cast):
     assert tracks_of(cast, 1) == sorted(own[2:] + others)
 
 
-def test_who_leaves_in_an_answer_needs_no_waiver(cast):
+def test_tracks_that_leave_in_an_answer_need_no_waiver(cast):
     cast.merge([1, 2], waive=True)
     cast.undo()
     cast.merge([2, 3])
     mine = [track for track in tracks_of(cast, 2) if int(track) % 4 == 1]
-    with pytest.raises(SharedFrame):
+    with pytest.raises(OverlappingTracksError):
         cast.answer(tracks_of(cast, 1), [tracks_of(cast, 2)])
     cast.answer([t for t in tracks_of(cast, 2) if int(t) % 4 == 2], [], [mine])
     assert people(cast)[2] == {"p2"}
@@ -228,7 +238,7 @@ def test_undo_goes_back_step_by_step_and_redo_forward(cast):
 def test_two_at_once_cannot_overwrite_each_other(cast, folder):
     other = Corrections(folder)
     other.name(1, "Anna")
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ConflictError):
         cast.name(1, "Bo", after=0)
     cast.refresh()
     assert cast.character(1).name == "Anna"
@@ -263,7 +273,7 @@ def test_names_are_one_line_with_something_to_be_seen():
     assert checked_name("Zoe\u0308") == "Zoë"
     assert checked_name("👩\u200d🔬") == "👩\u200d🔬"
     for nothing in ("\u200b", "\u2060 \u200b", "\u0301"):
-        with pytest.raises(InputError, match="a letter that can be seen"):
+        with pytest.raises(InputError, match="a visible character"):
             checked_name(nothing)
 
 
@@ -289,7 +299,7 @@ def test_naming_what_is_left_keeps_its_number(cast):
     assert cast.character("Anna").number == merged
 
 
-def test_a_damaged_log_is_said_in_words(cast, folder):
+def test_a_damaged_log_is_an_input_error(cast, folder):
     cast.name(1, "Anna")
     cast.close()
     with sqlite3.connect(folder / CORRECTIONS) as db:
@@ -299,7 +309,7 @@ def test_a_damaged_log_is_said_in_words(cast, folder):
         Corrections(folder)
 
 
-def test_two_in_one_process_do_not_let_go_of_each_others_locks(cast, folder):
+def test_two_connections_in_one_process_keep_their_locks(cast, folder):
     """To close a database's file elsewhere in a process would: a third then deletes its WAL."""
     cast.name(1, "Anna")
     second = Corrections(folder)
@@ -324,7 +334,7 @@ def test_a_number_is_a_number_and_a_name_a_name(cast):
 # After another scan
 
 
-def test_what_was_said_survives_another_scan(cast, folder):
+def test_corrections_survive_another_scan(cast, folder):
     """Other ids, another rate, and a clustering that makes every mistake again."""
     cast.name(1, "Anna")
     cast.merge([2, 4])
@@ -356,7 +366,7 @@ def test_new_tracks_of_a_named_character_come_to_it(cast, folder):
     assert len(now.character("Anna").tracks) == 16
 
 
-def test_what_cannot_be_found_is_listed_and_not_dropped(cast, folder):
+def test_corrections_of_lost_tracks_are_listed_and_kept(cast, folder):
     whole = made_video()
     cast.name(4, "Dana")
     cast.not_face(["0003"])
@@ -395,7 +405,7 @@ def test_answers_at_once_are_answers_one_after_the_other_in_one_event(tmp_path):
     assert [cast.last for cast in casts] == [1, 4]
     casts[0].undo()
     assert shape(casts[0]) == before
-    with pytest.raises(InputError, match="nobody was compared"):
+    with pytest.raises(InputError, match="the answer compares no tracks"):
         casts[0].answers([])
     with pytest.raises(InputError, match="no track 'nobody'"):
         casts[0].answers([*said, {"one": ["nobody"], "same": [["0000"]]}], waive=True)

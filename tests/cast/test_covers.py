@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.covers import shown_tracks, track_worth
+from castlist.cast.covers import picture_quality, shown_tracks
 from castlist.cast.folder import FACES
 from castlist.cast.series import join
 from castlist.io.pictures import COVERS, write_covers
@@ -37,25 +37,28 @@ def test_the_best_is_the_cover_and_the_others_are_spread(qualities, most):
     assert others == sorted(others)
 
 
-def test_a_track_of_somebody_else_gives_no_character_its_face():
+def test_an_outlier_is_not_the_cover():
     points = np.concatenate([near(0, 9), near(1, 1)])
     worth = np.array([0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9])
     rows = np.arange(10)
     assert shown_tracks(rows, 5, worth)[0][0] == 9
     assert shown_tracks(rows, 5, worth, points)[0][0] == 2
-    assert shown_tracks(rows[8:], 5, worth, points)[0][0] == 9  # of two, who is to say
+    assert (
+        shown_tracks(rows[8:], 5, worth, points)[0][0] == 9
+    )  # of two tracks, neither is an outlier
     assert shown_tracks(rows[:0], 5, worth, points) == []
 
 
-def test_points_that_are_all_alike_are_no_strays():
-    points = np.eye(8)[[0] * 5] + 1e-5 * RNG.normal(size=(5, 8))
+def test_points_that_are_all_alike_have_no_outliers():
+    spread = np.array([1, 1, 1, 1, 50])[:, None]  # the last is far only relative to the others
+    points = np.eye(8)[[0] * 5] + 1e-5 * spread * RNG.normal(size=(5, 8))
     assert shown_tracks(np.arange(5), 3, np.arange(5.0), points)[0][0] == 4
 
 
 def test_where_no_quality_is_known_the_longest_track_is_the_cover():
-    worth = track_worth(np.array([3, 9, 5]), np.zeros(3))
+    worth = picture_quality(np.array([3, 9, 5]), np.zeros(3))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [1]
-    worth = track_worth(np.array([3, 9, 5]), np.array([0.2, 0.0, 0.1]))
+    worth = picture_quality(np.array([3, 9, 5]), np.array([0.2, 0.0, 0.1]))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [0]
 
 
@@ -66,7 +69,7 @@ def covers(**qualities) -> str:
     })  # fmt: skip
 
 
-def test_the_cover_follows_what_a_person_says(tmp_path):
+def test_the_cover_follows_corrections(tmp_path):
     """Whose best track is taken away is shown by the next best."""
     folder = write_folder(tmp_path / "film.cast", made_video(), pictures=True)
     cast = Corrections(folder)

@@ -29,7 +29,7 @@ def test_a_log_on_a_read_only_disk_is_read_and_not_written(own_disk, tmp_path):
     assert "its folder is read-only; copy it elsewhere" in " ".join(told.stderr.split())
 
 
-def test_what_a_killed_process_said_is_not_left_out(own_disk, tmp_path):
+def test_events_of_a_killed_process_are_read(own_disk, tmp_path):
     folder = write_folder(tmp_path / "x.cast", made_video())
     cast = Corrections(folder)
     cast.name(1, "Anna")  # and is not closed: it is in the file beside the log

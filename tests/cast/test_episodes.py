@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import write_episode
 from castlist.cast.folder import EPISODES, FACES
@@ -59,6 +59,6 @@ def test_nothing_is_removed_for_a_folder_that_is_none_of_an_episode(tmp_path, na
     join([one, two], season)
     before = sorted(season.rglob("*"))
     tracks = Corrections(one).tracks
-    with pytest.raises(InputError, match="not a file's name"):
+    with pytest.raises(InputError, match="not a file name"):
         write_episode(season, {"episode": name}, tracks, np.empty((0, 0)), one / FACES)
     assert sorted(season.rglob("*")) == before

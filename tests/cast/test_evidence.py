@@ -80,7 +80,7 @@ def test_shared_frames_count_pairs_both_ways_but_not_the_waived():
     assert shared_frames(part, place, pairs, set()).tolist() == [[0, 1, 0]]
 
 
-def test_what_is_alike_is_likelier():
+def test_similar_groups_are_more_likely_one_person():
     rng = np.random.default_rng(1)
     looks = rng.normal(size=(3, 8))
     looks[1] = looks[0] + 0.1 * rng.normal(size=8)
@@ -96,12 +96,12 @@ def test_what_is_alike_is_likelier():
 def test_facts_of_tracks():
     tracks = made_video(people=2, each=20, pairs=False)
     known = Facts.of(tracks)
-    np.testing.assert_allclose(np.linalg.norm(known.looks, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(known.mean_features, axis=1), 1, rtol=1e-5)
     assert known.faces.tolist() == tracks.face_counts.tolist()
     assert np.abs(known.large).max() == 0  # all boxes are 90 wide
     begins = tracks.time[tracks.offsets[:-1]]
     assert known.stretch.tolist() == np.floor(begins / 30).tolist()
-    assert len(Facts.of(tracks[:0]).looks) == 0
+    assert len(Facts.of(tracks[:0]).mean_features) == 0
 
 
 def test_two_videos_are_never_near():

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.folder import CAST, POINTS, TRACKS, read_scanned
 from castlist.cast.series import join
 from castlist.pipeline.run_manifest import read_manifest
@@ -24,7 +24,7 @@ def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
     assert read_manifest(folder / name) == {}
 
 
-def test_nor_of_a_joined_one(tmp_path):
+def test_a_pipe_is_no_file_of_a_joined_cast(tmp_path):
     join([episode(tmp_path, f"e{k}", seed=k) for k in range(2)], tmp_path / "all.cast")
     for name in (RUN, CAST):
         folder = shutil.copytree(tmp_path / "all.cast", tmp_path / f"{name}.cast")

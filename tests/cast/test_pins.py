@@ -1,4 +1,4 @@
-"""A person's word covers the tracks it was said of; the last word wins; the machine moves the rest.
+"""A correction covers its tracks, the last one wins, and clustering moves the other tracks.
 
 Ordinary use that once went wrong, step by step; and random use, beside a dictionary.
 """
@@ -12,8 +12,8 @@ import pytest
 
 from castlist import InputError
 from castlist.cast.corrections import Corrections
+from castlist.cast.links import OverlappingTracksError
 from castlist.cast.recluster import accept, propose
-from castlist.cast.shared_frames import SharedFrame
 from datasets.synthetic_casts import made_video, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
@@ -21,7 +21,8 @@ from tests.cast.test_corrections import people, shape, tracks_of
 @pytest.fixture
 def cast(tmp_path):
     """Four people, five tracks each; odd tracks share frames with the one before them."""
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
 def again(cast):
@@ -102,7 +103,7 @@ def test_only_those_called_the_same_come_from_a_character_that_is_two(cast):
     assert rest | set(x) <= set(tracks_of(cast, 3))
 
 
-def test_different_holds_until_a_later_word_and_again_when_that_is_undone(tmp_path):
+def test_different_holds_until_a_later_correction_and_again_after_undo(tmp_path):
     """Two pieces of one person, who would be clustered together if nobody had spoken."""
     tracks = made_video(people=1, each=8, pairs=False)
     cast = Corrections(write_folder(tmp_path / "film.cast", tracks, [0, 0, 0, 0, 1, 1, 1, 1]))
@@ -125,7 +126,7 @@ def test_different_holds_until_a_later_word_and_again_when_that_is_undone(tmp_pa
     assert not together()
 
 
-def test_a_pinned_character_keeps_what_the_machine_would_move(tmp_path):
+def test_pinned_tracks_stay_though_clustering_would_move_them(tmp_path):
     """Two people in a named character: it is never changed, and there is a question about it."""
     from castlist.cast.questions import questions
 
@@ -185,7 +186,7 @@ def test_a_mixed_track_is_cut_and_made_whole_again(cast):
         cast.cut("0004", (begin + end) / 2, keep="both")
 
 
-def test_words_about_a_track_hold_for_its_parts(cast):
+def test_corrections_of_a_track_hold_for_its_parts(cast):
     cast.name(1, "Anna")
     begin, end = cast.tracks.spans[cast.rows(["0004"])[0]]
     cast.cut("0004", (begin + end) / 2)
@@ -256,7 +257,7 @@ def test_random_use_beside_a_dictionary(tmp_path, seed):
             else:
                 continue
             past.append(before)
-        except (SharedFrame, InputError):
+        except (OverlappingTracksError, InputError):
             assert shape(cast) == before[2]
             continue
         owner = told(cast)

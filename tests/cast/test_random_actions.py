@@ -25,7 +25,7 @@ character = st.integers(0, 30)
 
 
 class Reviewer(RuleBasedStateMachine):
-    """Says anything to a cast that somebody else corrects too, and pulls the plug at times."""
+    """Corrects a cast at random beside another client, with power cuts in between."""
 
     @initialize()
     def begin(self):
@@ -38,7 +38,7 @@ class Reviewer(RuleBasedStateMachine):
         return self.cast.cast.characters[i % len(self.cast.cast.characters)].number
 
     def attempt(self, action):
-        """Do something, or be told why not; then nothing may have changed."""
+        """Run an action; if it is refused, nothing may have changed."""
         if not self.cast.cast.characters:
             self.cast.undo()
         before, last = shape(self.cast), self.cast.last
@@ -94,7 +94,7 @@ class Reviewer(RuleBasedStateMachine):
 
     @rule()
     def crash(self):
-        """Go on with what is on the disk at this moment, as after a power cut."""
+        """Continue from the files on disk, as after a power cut."""
         saved = self.folder.with_name(f"{int(self.folder.stem) + 1}.cast")
         shutil.copytree(self.folder, saved)
         after = Corrections(saved)

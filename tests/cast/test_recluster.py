@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from castlist import BallModel, InputError, save_model
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.links import Links
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept, model_of, propose
 from castlist.cluster.tracks import cluster_points
 from datasets.synthetic_casts import THRESHOLD, made_video, points_of, write_folder
@@ -19,10 +19,11 @@ from tests.cast.test_corrections import people, shape, tracks_of
 
 @pytest.fixture
 def cast(tmp_path):
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
-def test_nothing_said_changes_nothing(cast):
+def test_without_corrections_nothing_changes(cast):
     assert propose(cast).changes == ()
     assert cast.last == 0
 
@@ -31,7 +32,7 @@ def links(cast):
     return Links.of(cast.state, np.empty((0, 2), np.int64))
 
 
-def test_links_are_what_was_said_last(cast):
+def test_links_follow_the_last_correction(cast):
     rows = {name: int(cast.rows([name])[0]) for name in ("0000", "0002", "0004")}
     cast.answer(["0002"], [["0000"]])
     assert set(links(cast).must.ravel().tolist()) == set(cast.character(3).tracks.tolist())
@@ -41,21 +42,21 @@ def test_links_are_what_was_said_last(cast):
     assert [sorted(pair) for pair in links(cast).cannot.tolist()] == [[rows["0000"], rows["0002"]]]
 
 
-def test_who_shares_a_frame_is_apart_unless_waived(cast):
+def test_tracks_that_share_a_frame_are_kept_apart_unless_waived(cast):
     before = len(Links.of(cast.state, cast.overlaps).avoid)
     assert before == len(cast.overlaps)
     cast.merge([1, 2], waive=True)
     assert len(Links.of(cast.state, cast.overlaps).avoid) < before
 
 
-def test_who_is_pinned_to_two_characters_is_kept_apart(cast):
+def test_tracks_pinned_to_two_characters_are_kept_apart(cast):
     cast.name(1, "Anna")
     cast.background([3])
     owners = {tuple(sorted(cast.state.owner[pair].tolist())) for pair in links(cast).cannot}
     assert owners == {(1, 3)}
 
 
-def test_what_was_said_holds_in_the_new_clustering(tmp_path):
+def test_corrections_hold_in_the_new_clustering(tmp_path):
     """A clustering that mixes two people and splits one; a word about each mends the rest."""
     tracks = made_video(people=3, each=6, noise=0.05)
     labels = np.unique(tracks.identity, return_inverse=True)[1]
@@ -102,7 +103,7 @@ def test_the_number_of_the_scan_still_wins(tmp_path, setting):
 
 
 @pytest.mark.parametrize("setting", ["n_characters", "max_characters"])
-def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
+def test_corrections_are_not_given_up_for_a_number_of_characters(tmp_path, setting):
     cast = scanned_for(tmp_path / "film.cast", **{setting: 2})
     assert len(propose(cast).given_up) == 0  # there are two at a time
     cast.move(["0000"])
@@ -111,17 +112,17 @@ def test_what_was_said_is_not_given_up_for_a_number(tmp_path, setting):
     cast.name(4, "Cy")
     for number in (1, 2):
         cast.name(number, f"No {number}")
-    with pytest.raises(InputError, match=r"for 2 characters, .* makes them at least 4; scan again"):
+    with pytest.raises(InputError, match=r"for 2 characters, .* require at least 4; scan again"):
         propose(cast)
     cast.undo()
     cast.undo()
     assert {"Bo", "Cy"} <= set(propose(cast).names.values())
 
 
-def test_characters_that_were_said_to_be_one_are_no_longer_many(tmp_path):
+def test_merged_characters_reduce_the_number_that_is_possible(tmp_path):
     cast = scanned_for(tmp_path / "film.cast", n_characters=20)  # each track for itself
     cast.merge([1, 2], waive=True)
-    with pytest.raises(InputError, match="for 20 characters, .* makes them at most 19; scan again"):
+    with pytest.raises(InputError, match="for 20 characters, .* require at most 19; scan again"):
         propose(cast)
 
 
@@ -175,7 +176,7 @@ def test_a_named_character_keeps_every_track_it_was_named_with(tmp_path):
 def test_a_cast_that_changed_since_is_not_overwritten(cast):
     proposal = propose(cast)
     cast.name(1, "Anna")
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ConflictError):
         accept(cast, proposal)
 
 
@@ -187,11 +188,11 @@ def test_a_clustering_of_another_scan_is_refused(cast):
     now = Corrections(cast.folder)
     assert len(now.state.owner) == len(now.tracks) == 12
     assert "new0000" in tracks_of(now, 3)  # what was said holds all the same
-    with pytest.raises(ChangedMeanwhile, match="scanned again"):
+    with pytest.raises(ConflictError, match="scanned again"):
         accept(now, late)
 
 
-def test_nobody_left(cast):
+def test_a_cast_without_faces(cast):
     cast.not_face(cast.tracks.ids.tolist())
     assert propose(cast, tuned=True).changes == ()
 

@@ -1,4 +1,4 @@
-"""A video that is scanned again: what was said holds, ids stay, and faces are looked at."""
+"""A video that is scanned again: corrections hold, ids stay, and faces are compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.cast.test_corrections import people, tracks_of
 
 @pytest.fixture
 def cast(tmp_path):
-    return Corrections(write_folder(tmp_path / "film.cast", made_video()))
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
 
 
 def swapped(tracks: TrackSet, one: str, other: str) -> TrackSet:
@@ -35,7 +36,7 @@ def swapped(tracks: TrackSet, one: str, other: str) -> TrackSet:
     return dataclasses.replace(again, ids=np.char.add("new", again.ids))
 
 
-def test_ids_of_those_nobody_spoke_of_stay_too(cast):
+def test_ids_of_uncorrected_characters_stay(cast):
     before = people(cast)
     write_folder(cast.folder, made_video(rate=4, prefix="y"))
     cast.refresh()
@@ -58,7 +59,7 @@ def test_ids_stay_where_a_scan_was_killed_as_it_took_the_place_of_another(cast):
     assert people(cast) == before
 
 
-def test_who_was_called_different_stays_so_whatever_their_rows_are(cast):
+def test_different_tracks_stay_apart_whatever_their_rows_are(cast):
     cast.answer(["0000"], [], [["0008"]])  # they look the same
     number = int(cast.state.pin[cast.rows(["0008"])[0]])
     assert number == 5  # the first id that was free; row 0 is not taken for it
@@ -68,7 +69,7 @@ def test_who_was_called_different_stays_so_whatever_their_rows_are(cast):
     assert cast.state.owner[cast.rows(["0000"])[0]] != number
 
 
-def test_other_settings_count_also_after_a_clustering_was_taken(cast, monkeypatch):
+def test_other_settings_apply_after_an_accepted_clustering(cast, monkeypatch):
     """The tracks are the same, so that the clustering would fit them."""
     accept(cast, propose(cast))
     assert len(cast.cast.characters) == 4
@@ -93,7 +94,7 @@ def test_names_do_not_land_on_other_faces(cast):
     assert len(lost) == 10
 
 
-def test_a_person_may_say_that_it_is_the_same_track(cast):
+def test_a_lost_track_can_be_identified(cast):
     cast.name(1, "Anna")
     write_folder(cast.folder, swapped(made_video(), "p0", "p2"))
     cast.refresh()
@@ -106,11 +107,11 @@ def test_a_person_may_say_that_it_is_the_same_track(cast):
     assert tracks_of(Corrections(cast.folder), "Anna") == [track]
     cast.undo()
     assert int(cast.state.owner[lost.there[0]]) == before
-    with pytest.raises(InputError, match="no lost track with the number 99"):
+    with pytest.raises(InputError, match="no lost track has the number 99"):
         cast.found(99, track)
 
 
-def test_what_is_undone_after_a_scan_goes_back_to_where_it_was(cast):
+def test_undo_after_a_scan_restores_the_earlier_characters(cast):
     """Tracks that were merged are who they were before, by their old ids."""
     before = people(cast)
     cast.merge([2, 4], name="Bo")
@@ -126,7 +127,7 @@ def test_what_is_undone_after_a_scan_goes_back_to_where_it_was(cast):
     assert people(cast)[2] == {"p1", "p3"}
 
 
-def test_what_is_said_on_an_old_scan_holds_for_the_new_one(cast):
+def test_corrections_of_an_old_scan_apply_to_the_new_one(cast):
     """A page that was open said it while the scan was at work."""
     late = Corrections(cast.folder)
     write_folder(cast.folder, made_video(rate=4, prefix="new"))
@@ -139,11 +140,11 @@ def test_what_is_said_on_an_old_scan_holds_for_the_new_one(cast):
 
 
 def late_name(cast):
-    from castlist.cast.events import Named, Pinned, Words
+    from castlist.cast.events import Edit, Named, Pinned
 
     rows = cast.character(1).tracks
-    return Words(
-        pins=(Pinned(id=1, tracks=cast.anchored(rows)),), names=(Named(id=1, name="Anna"),)
+    return Edit(
+        pins=(Pinned(id=1, tracks=cast.anchor_numbers(rows)),), names=(Named(id=1, name="Anna"),)
     )
 
 

@@ -1,4 +1,4 @@
-"""The whole way from features to a cast: what the characters are does not depend on how it went."""
+"""From features to a cast: the result does not depend on order, names or threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person said stays said: random words of two people, beside a model of what must hold."""
+"""Corrections stay in effect: random corrections by two clients, against a reference model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis.stateful import initialize, precondition, rule
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import add, join, remove
 from castlist.video.fingerprint import Fingerprint
@@ -228,16 +228,16 @@ class Series(Talk):
         self.counted["scan"] += 1
 
 
-def test_two_people_say_anything_of_one_video():
+def test_two_people_correct_one_video_at_random():
     assert run(OneVideo, 400).total() >= 300
 
 
-def test_two_people_say_anything_of_a_series():
+def test_two_people_correct_a_series_at_random():
     assert run(Series, 300).total() >= 200
 
 
 @pytest.mark.slow
-def test_two_people_say_anything_for_long():
+def test_two_people_correct_a_cast_at_random_for_long():
     done = run(OneVideo, 6000) + run(Series, 3000)
     assert done.total() > 9000
     assert min(done[verb] for verb in (*VERBS, "scan", "add", "remove")) > 20, done

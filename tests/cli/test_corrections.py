@@ -39,7 +39,7 @@ def test_name_merge_split_undo_log_report(folder):
     ("words", "said"),
     [
         (["merge", "1", "2"], "share a frame"),
-        (["name", "nobody", "x"], "no character 'nobody'; names and numbers stand in the report"),
+        (["name", "nobody", "x"], "no character 'nobody'; the report lists names and numbers"),
         (["split", "nope"], "--to csv -o -` lists them"),
         (["undo"], "nothing to undo"),
         (
@@ -63,7 +63,7 @@ def test_a_number_means_the_character_even_if_another_has_it_as_its_name(folder)
     cast = Corrections(folder)
     assert {one.number: one.name for one in cast.cast.characters if one.name} == {1: "Anna", 3: "1"}
     assert cast.character(3).background
-    assert "a letter that can be seen" in castlist("name", folder, "2", "\u200b", code=2).stderr
+    assert "a visible character" in castlist("name", folder, "2", "\u200b", code=2).stderr
 
 
 def test_merging_two_names_needs_the_name_option(folder):
@@ -71,7 +71,7 @@ def test_merging_two_names_needs_the_name_option(folder):
     cast.name(1, "Anna")
     cast.name(3, "Bo")
     assert (
-        "Anna and Bo: say which name to keep (--name)"
+        "Anna and Bo: give the name to keep (--name)"
         in castlist("merge", folder, "1", "3", code=2).stderr
     )
 
@@ -97,7 +97,7 @@ def test_recluster_lists_tracks_that_the_number_of_the_scan_put_together(tmp_pat
     assert len(Corrections(folder).cast.characters) == 1
     castlist("split", folder, "0000")
     done = castlist("recluster", folder, "--yes", code=2)
-    assert "was scanned for 1 character, and what was said since makes them at least" in done.stderr
+    assert "was scanned for 1 character, but corrections require at least" in done.stderr
 
 
 def test_a_joined_cast_needs_a_folder_of_its_own(folder, tmp_path):

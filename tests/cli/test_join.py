@@ -61,7 +61,7 @@ def test_mistakes_are_one_message(three, tmp_path):
     write_video(film, [plain((9, 9, 9))])
     castlist("join", *three[:2], "-o", season)
     for words, said in (
-        (["join", three[0], "-o", tmp_path / "x.cast"], "two casts at least"),
+        (["join", three[0], "-o", tmp_path / "x.cast"], "joining needs at least two casts"),
         (["add", three[0], three[1]], "the cast of one video"),
         (["review", season, "--video", film], "2 videos, and none of them is called film.mp4"),
         (["add", tmp_path / "none.cast", three[1]], "not a cast"),

@@ -58,5 +58,5 @@ def test_a_cast_does_not_overwrite_other_files(home, tmp_path):
     assert "not a cast" in castlist("scan", film, code=2).stderr
     casts = home / "e1.cast", home / "e2.cast"
     done = castlist("join", *casts, "-o", tmp_path / "film.cast", code=2)
-    assert "film.cast is there already; give another folder" in done.stderr
+    assert "film.cast exists already; give another folder" in done.stderr
     assert {path.name for path in (tmp_path / "film.cast").iterdir()} == {LOG, MODEL}

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from castlist import TrackSet, read_tracks, write_tracks
-from castlist.cast.cast import print_of
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN, scan_digest
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, TRACKS
 from castlist.export.timecode import exact_rate
@@ -71,7 +70,7 @@ def two_videos(folder: Path) -> Corrections:
     write_tracks(folder / "several", TrackSet.join(split))
     (folder / "several").rename(folder / "all" / TRACKS)
     about = json.loads((folder / "all" / CAST).read_text("utf-8"))
-    about["scan"] = print_of(read_tracks(folder / "all" / TRACKS))
+    about["scan"] = scan_digest(read_tracks(folder / "all" / TRACKS))
     (folder / "all" / CAST).write_text(json.dumps(about), "utf-8")
     return Corrections(folder / "all")
 

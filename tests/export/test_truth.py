@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from castlist import Corrections, InputError, read_tracks
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.export.timeline import timelines
 from castlist.export.truth import truth_lines
 from castlist.export.write import ExportSettings, export_cast

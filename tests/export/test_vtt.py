@@ -7,8 +7,7 @@ import webvtt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castlist.cast.appearances import Appearance
-from castlist.cast.cast import Character
+from castlist.cast.cast import Appearance, Character
 from castlist.export.timeline import Person, Timeline, one_line
 from castlist.export.vtt import vtt_lines
 from tests.export.casts import AWKWARD, made_timeline, nobody

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from castlist import InputError
-from castlist.cast import checks, episodes, folder
+from castlist.cast import cast_file, episodes, folder
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.io.output_guard import OWN, check_file, check_for_run, check_for_scan, is_cast
@@ -25,7 +25,7 @@ def test_all_that_a_cast_is_made_of_is_its_own(tmp_path):
     join([one, two], tmp_path / "season.cast")
     for home in (one, tmp_path / "season.cast"):
         assert {path.name for path in home.iterdir()} <= OWN
-    assert {folder.REPORT, checks.RUN, episodes.BALLS, episodes.MODEL} <= OWN
+    assert {folder.REPORT, cast_file.RUN, episodes.BALLS, episodes.MODEL} <= OWN
 
 
 @pytest.mark.parametrize(

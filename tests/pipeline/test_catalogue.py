@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.io.lock import LOCK, locked
 from castlist.pipeline import catalogue
 from castlist.pipeline.catalogue import Entry, find_videos, scan_all, scan_to_add

@@ -34,7 +34,7 @@ def scanned_seasons(portraits, tmp_path_factory):
         (tmp_path / season).mkdir()
         shutil.copyfile(portraits / f"{clip}.mp4", tmp_path / season / "e01.mp4")
     scan_all(find_videos([tmp_path / "s01"], tmp_path / "casts"), ScanSettings())
-    with closing(Corrections(tmp_path / "casts" / "e01.cast")) as cast:
+    with Corrections(tmp_path / "casts" / "e01.cast") as cast:
         cast.name(1, "Anna")
     return tmp_path
 
@@ -56,7 +56,7 @@ def test_another_season_does_not_replace_the_first(seasons):
     (outcome,) = scan_all(find_videos([seasons / "s02"], casts), ScanSettings())
     assert outcome.other
     assert not scan_all(find_videos([seasons / "s01"], casts), ScanSettings())[0].failed
-    with closing(Corrections(casts / "e01.cast")) as cast:
+    with Corrections(casts / "e01.cast") as cast:
         assert [one.name for one in cast.cast.characters] == ["Anna"]
 
 
@@ -64,7 +64,7 @@ def test_a_cast_that_is_replaced_leaves_its_log_and_no_name(seasons):
     folder = seasons / "casts" / "e01.cast"
     done = castlist("scan", seasons / "s02", "-o", seasons / "casts", "--replace", "--json")
     (found,) = json.loads(done.stdout)
-    with closing(Corrections(folder)) as cast:
+    with Corrections(folder) as cast:
         assert [one.name for one in cast.cast.characters] == [""]
         assert cast.history == []
     (aside,) = folder.glob("corrections-*.db")

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ import pytest
 
 import castlist.pipeline.scan
 from castlist import BallModel, CastlistError, InputError, read_tracks, save_model
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, FACES, POINTS, REPORT, TRACKS
 from castlist.parallel import set_threads
@@ -199,7 +198,7 @@ def test_an_open_cast_is_whole_until_the_new_scan_is(sample, scanned, tmp_path, 
         assert page.has_pictures(track)
         assert page.pictures_of(track)[0].read_bytes() == faces
         page.name(1, "Anna")
-        with closing(Corrections(folder)) as another:  # who opens it now sees the old one, too
+        with Corrections(folder) as another:  # who opens it now sees the old one, too
             assert another.tracks.ids.tolist() == page.tracks.ids.tolist()
         seen.append(page.version)
         return real(*given)

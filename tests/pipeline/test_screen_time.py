@@ -6,7 +6,6 @@ import csv
 import json
 import re
 from collections import defaultdict
-from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,7 @@ import opentimelineio
 import pytest
 import webvtt
 
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.export.write import ExportSettings, export_cast
@@ -98,7 +97,7 @@ def film(request, images, tmp_path_factory):
 def cast(film):
     found = scan(film.path, settings=ScanSettings(finetune=False))
     assert found.run["counts"]["shots"] == len(SHOTS)
-    with closing(Corrections(found.folder)) as cast:
+    with Corrections(found.folder) as cast:
         yield cast
 
 
@@ -143,7 +142,7 @@ def test_a_joined_cast_has_the_screen_time_of_both(film, cast, tmp_path):
     del run["video"]["fingerprint"]  # it is the same video, and would be refused
     (again.folder / RUN).write_text(json.dumps(run | {"video": run["video"] | {"name": "b.mp4"}}))
     join([cast.folder, again.folder], tmp_path / "both.cast")
-    with closing(Corrections(tmp_path / "both.cast")) as both:
+    with Corrections(tmp_path / "both.cast") as both:
         found = sorted(one.seconds for one in both.cast.characters)
         assert both.cast.duration == pytest.approx(2 * cast.cast.duration)
     truth = sorted(2 * sum(b - a for a, b in spans) for spans in film.shown.values())

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from castlist import TrackSet
-from castlist.cast.appearances import Appearance
-from castlist.cast.cast import Cast, Character
+from castlist.cast.cast import Appearance, Cast, Character
 from castlist.errors import CastlistError
 from castlist.io.pictures import Cover
 from castlist.report.page import place, render_report, write_report

@@ -190,7 +190,7 @@ def test_actions_are_applied_and_stored(server, home):
 
 def test_a_shared_frame_is_asked_about(server):
     status, told = server.act(kind="merge", characters=[1, 2])
-    assert (status, told["kind"], told["seconds"]) == (409, "SharedFrame", 0.0)
+    assert (status, told["kind"], told["seconds"]) == (409, "OverlappingTracksError", 0.0)
     assert told["pairs"][0] == ["0000", "0001"]
     assert server.act(kind="merge", characters=[1, 2], waive=True)[0] == 200
 
@@ -201,7 +201,7 @@ def test_two_pages_see_each_other_and_cannot_overwrite(server, home):
     elsewhere.name(1, "Anna")
     assert server.get("/api/last")["last"] == seen + 1
     status, told = server.act(kind="name", characters=[1], name="Bo", after=seen)
-    assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+    assert (status, told["kind"]) == (409, "ConflictError")
     assert characters(server)[1]["name"] == "Anna"
     elsewhere.close()
 
@@ -302,7 +302,7 @@ def test_a_page_that_shows_an_older_scan_changes_nothing(tmp_path):
         tracks = made_video(prefix="x")
         write_folder(folder, tracks, [int(who[1:]) % 2 for who in tracks.identity.tolist()])
         status, told = server.act(kind="name", characters=[1], name="Anna", after=seen)
-        assert (status, told["kind"]) == (409, "ChangedMeanwhile")
+        assert (status, told["kind"]) == (409, "ConflictError")
         assert server.get("/api/last")["last"] // 10**6 == 1
         assert server.act(kind="name", characters=[1], name="Anna")[0] == 200
 
@@ -375,7 +375,7 @@ def test_tracks_are_marked_as_mixed(server):
     tracks = server.get("/api/characters/1")["all"]
     assert [track["id"] for track in tracks if track["mixed"]] == ["0000"]
     status, told = server.act(kind="answer", tracks=["0000"], same=[["0002"]], mixed=[["0002"]])
-    assert (status, told["error"]) == (422, "a track cannot be on two sides of a question")
+    assert (status, told["error"]) == (422, "a track is in two groups of one answer")
     for _ in range(2):
         server.act(kind="undo")
 

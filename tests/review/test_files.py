@@ -6,7 +6,7 @@ import os
 import pytest
 
 from castlist import InputError
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, find_video
 from castlist.review.app import make_app

@@ -15,7 +15,7 @@ from hypothesis.stateful import initialize
 
 from castlist import InputError
 from castlist.cast.corrections import Corrections
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.log import ConflictError
 from castlist.review.app import make_app
 from datasets.synthetic_casts import write_folder
 from tests.cast.model import Model, Seen
@@ -54,7 +54,7 @@ class Page:
         if answer.status == 200:
             return told
         assert answer.status in (409, 422), told
-        raise (ChangedMeanwhile if told["kind"] == "ChangedMeanwhile" else InputError)(told)
+        raise (ConflictError if told["kind"] == "ConflictError" else InputError)(told)
 
     def behind(self, events: int) -> bool:
         return bool(self.ask("/api/last")["last"] != self.last)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from castlist import TrackSet, read_tracks
-from castlist.cast.cast import load_cast
+from castlist.cast.cast_file import load_cast
 from castlist.io.truth import COLUMNS, Truth, read_truth
 from castlist.score.clip import add_widths, score_clip, seconds_of_samples, summarise
 from datasets.synthetic_casts import write_folder

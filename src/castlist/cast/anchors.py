@@ -1,4 +1,4 @@
-"""Anchors: tracks as the log knows them, by time, box and face, so that a new scan has them too."""
+"""Anchors: tracks as the log stores them, by time, box and face, to find them in a new scan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.cuts import CutTracks
 from castlist.errors import InputError
 from castlist.geometry import iou
 from castlist.tracks import TrackSet
@@ -18,27 +17,30 @@ if TYPE_CHECKING:
     from castlist.cast.log import Log
 
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
 
-#: Faces of a track that are stored, spread over its time.
+#: Number of faces of a track that are stored, spread over its time.
 _FACES = 9
-_MOST_FACES = 100  # that are read
-#: A track of another scan may begin or end this much (seconds) later or earlier.
+_MOST_FACES = 100  # accepted when reading
+#: Seconds by which the start or end of a track may differ between scans.
 _SLACK = 0.3
-#: Boxes that overlap so much (intersection over union) are of one face.
+#: Intersection over union from which two boxes are of one face.
 _SAME_BOX = 0.3
-#: Cosine of two mean features below which they are clearly of two faces. One track scanned twice
-#: with other settings is far above it (docs/user-guide/corrections.md).
+#: Cosine of two mean features below which they show different faces. The same track in two scans
+#: with different settings is far above it (docs/user-guide/corrections.md).
 SAME_FACE = 0.5
+#: Number of tracks whose embeddings stand for that of a part: the most similar ones.
+_NEAREST = 3
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """One track, by what does not change when the video is scanned again.
+    """A track, described by what does not change when the video is scanned again.
 
     Attributes
     ----------
     scan : str
-        Which scan of the video it is a track of.
+        Hash of the scan that it is a track of.
     video : str
         Name of the video.
     track : str
@@ -46,9 +48,9 @@ class Anchor:
     faces : tuple of (seconds, x, y, width, height)
         Some of its faces.
     describer : str
-        Whose features it has.
+        Name of the describer of its feature.
     feature : ndarray of float32
-        Its mean feature, of unit length; empty if it has none.
+        Its mean feature, normalised to unit length; empty if it has none.
     """
 
     scan: str
@@ -60,39 +62,41 @@ class Anchor:
 
 
 def anchors_of(
-    tracks: TrackSet, rows: Sequence[int], scans: Sequence[str], looks: NDArray[np.float32]
+    tracks: TrackSet, rows: Sequence[int], scans: Sequence[str], mean_features: NDArray[np.float32]
 ) -> list[Anchor]:
-    """Return anchors of some tracks.
+    """Return anchors of tracks.
 
     Parameters
     ----------
     tracks : TrackSet
         The tracks.
     rows : sequence of int
-        Which of them.
+        Rows of the tracks to return anchors of.
     scans : sequence of str
         The scan of each video.
-    looks : ndarray of shape (n_tracks, dim)
-        Mean features of unit length; not a number where a track has none.
+    mean_features : ndarray of shape (n_tracks, dim)
+        Mean features of unit length; NaN for tracks without a feature.
     """
     made = []
     for row in rows:
         first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
         chosen = np.unique(np.linspace(first, last, _FACES).round().astype(int))
         faces = np.column_stack([tracks.time[chosen], tracks.box[chosen]]).astype(float).round(3)
-        look = looks[row] if np.isfinite(looks[row]).all() else looks[row][:0]
+        feature = (
+            mean_features[row] if np.isfinite(mean_features[row]).all() else mean_features[row][:0]
+        )
         made.append(
             Anchor(
                 scans[tracks.video[row]], tracks.videos[tracks.video[row]], str(tracks.ids[row]),
                 tuple(tuple(face) for face in faces[np.isfinite(faces).all(axis=1)].tolist()),
-                tracks.describer, look,
+                tracks.describer, feature,
             )
         )  # fmt: skip
     return made
 
 
 def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
-    """Return the faces of an anchor as they are stored; else an InputError."""
+    """Return the faces of a stored anchor; raise InputError if they are invalid."""
     if (
         not isinstance(faces, list)
         or len(faces) > _MOST_FACES
@@ -106,38 +110,41 @@ def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def check_feature(data: Any) -> NDArray[np.float32]:
-    """Return the feature of an anchor as it is stored; else an InputError."""
+    """Return the feature of a stored anchor; raise InputError if it is invalid."""
     if not isinstance(data, bytes) or len(data) % 2:
-        raise InputError("a track without a feature")
+        raise InputError("an anchor without a feature")
     feature = np.frombuffer(data, "<f2").astype(np.float32)
     if not np.isfinite(feature).all():
-        raise InputError("a track with a feature that is none")
+        raise InputError("an anchor whose feature is not finite")
     return feature
 
 
 def find_anchors(
-    tracks: TrackSet, anchors: Sequence[Anchor], looks: NDArray[np.float32], renamed: bool = True
+    tracks: TrackSet,
+    anchors: Sequence[Anchor],
+    mean_features: NDArray[np.float32],
+    renamed: bool = True,
 ) -> list[tuple[Rows, Rows]]:
-    """Find the tracks that are now where these were.
+    """Return the current tracks at the time and place of each anchor.
 
-    One track may have become two, and two one.
+    One track may have become two, and two tracks one.
 
     Parameters
     ----------
     tracks : TrackSet
-        The tracks of now.
+        The current tracks.
     anchors : sequence of Anchor
-        Those that are looked for.
-    looks : ndarray of shape (n_tracks, dim)
-        Mean features of the tracks of now, of unit length.
+        The anchors to find.
+    mean_features : ndarray of shape (n_tracks, dim)
+        Mean features of the current tracks, of unit length.
     renamed : bool
-        Whether a video that is the only one is the same one, whatever its file is called now. Of
-        several videos, the one that is left is another than those that were removed.
+        Whether a single video is taken for the video of the anchors even if its file has another
+        name. False for joined casts, where a video that is left is not one that was removed.
 
     Returns
     -------
     list of (rows, rows)
-        For each anchor the tracks that are there with its face, and those there with another.
+        For each anchor, the tracks there with its face, and those with a different face.
     """
     begin, end = tracks.time[tracks.offsets[:-1]], tracks.time[tracks.offsets[1:] - 1]
     place = {name: i for i, name in enumerate(tracks.videos)}
@@ -150,18 +157,18 @@ def find_anchors(
         first, last = time.min(initial=np.inf) - _SLACK, time.max(initial=-np.inf) + _SLACK
         rows = np.flatnonzero(here & (begin <= last) & (first <= end))
         hits, near = _seen(tracks, rows, faces)
-        # One face may be a neighbour's, in the same place after a cut.
+        # A single face may be of a neighbouring track, in the same place after a cut.
         good = (hits > 0) & (hits + near >= min(2, len(faces)))
-        if not hits.any():  # a glimpse that was looked at in other moments
+        if not hits.any():  # a short track, sampled at other times
             good = 2 * near > len(faces)
         chosen = rows[good]
-        same = _same_face(anchor, tracks.describer, looks[chosen])
+        same = _same_face(anchor, tracks.describer, mean_features[chosen])
         found.append((chosen[same], chosen[~same]))
     return found
 
 
 def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Rows, Rows]:
-    """Count for each of some tracks the faces that it has: within its time, and just beside it."""
+    """Return how many of the faces each track has: within its time, and just outside of it."""
     time, boxes = faces[:, 0], faces[:, 1:]
     shared = np.zeros((len(rows), len(faces)))
     inside = np.zeros(shared.shape, bool)
@@ -169,7 +176,7 @@ def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Row
     for k, row in enumerate(rows.tolist()):
         own = slice(tracks.offsets[row], tracks.offsets[row + 1])
         times = tracks.time[own]
-        # Where it is at a moment, between two of its faces.
+        # Its box at these times, interpolated between its faces.
         there = np.stack([np.interp(time, times, side) for side in tracks.box[own].T], axis=1)
         shared[k] = np.nan_to_num(iou(there, boxes))
         inside[k] = (times[0] <= time) & (time <= times[-1])
@@ -178,24 +185,150 @@ def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Row
     for when in (inside, around):
         value = np.where(when, shared, -1.0)
         best = (value == value.max(axis=0, initial=-1.0)) & (value >= _SAME_BOX)
-        best &= np.cumsum(best, axis=0) == 1  # one track a face
+        best &= np.cumsum(best, axis=0) == 1  # one track per face
         counts.append(best.sum(axis=1))
     return counts[0], counts[1]
 
 
-def _same_face(anchor: Anchor, describer: str, looks: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Say which tracks have the face of an anchor; features that do not compare say nothing."""
-    compares = anchor.describer == describer and len(anchor.feature) == looks.shape[1] > 0
+def _same_face(
+    anchor: Anchor, describer: str, mean_features: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    """Return which tracks have the face of an anchor; all if features cannot be compared."""
+    compares = anchor.describer == describer and len(anchor.feature) == mean_features.shape[1] > 0
     if not compares:
-        return np.ones(len(looks), bool)
-    return np.asarray(~(looks @ anchor.feature < SAME_FACE))  # not a number: it has no feature
+        return np.ones(len(mean_features), bool)
+    return np.asarray(~(mean_features @ anchor.feature < SAME_FACE))  # NaN: it has no feature
+
+
+@dataclass(frozen=True)
+class CutTracks:
+    """Tracks, some of which are cut in two because they show two people.
+
+    Attributes
+    ----------
+    tracks : TrackSet
+        The tracks, with parts in the place of those that are cut.
+    origin : ndarray of int, shape (n_tracks,)
+        The row of each track before all cuts.
+    marks : tuple of tuples of (str, str)
+        For each track, the times of its cuts as text, and its id: before all cuts, after the
+        first, and so on. The last is its own. Times are needed because a track may be cut, made
+        whole by undo, and cut at another time: then its parts have the same ids.
+    """
+
+    tracks: TrackSet
+    origin: Rows
+    marks: tuple[tuple[tuple[str, str], ...], ...]
+
+    @classmethod
+    def whole(cls, tracks: TrackSet) -> CutTracks:
+        """Return tracks without cuts."""
+        return cls(
+            tracks, np.arange(len(tracks)), tuple((("", name),) for name in tracks.ids.tolist())
+        )
+
+    def place_of(self, row: int, seconds: float) -> int | None:
+        """Return the first face of a track at or after a time; None unless some are before it."""
+        first, last = self.tracks.offsets[row : row + 2].tolist()
+        found = first + int(np.searchsorted(self.tracks.time[first:last], seconds))
+        return found if first < found < last else None
+
+    def cut(self, row: int, seconds: float) -> CutTracks:
+        """Return the tracks with one of them cut; unchanged if one side would have no faces."""
+        face = self.place_of(row, seconds)
+        if face is None:
+            return self
+        tracks = self.tracks
+        counts = np.ones(len(tracks), np.int64)
+        counts[row] = 2
+        again = np.repeat(np.arange(len(tracks)), counts)
+        names = _part_names(str(tracks.ids[row]), set(tracks.ids.tolist()))
+        ids = tracks.ids[again].tolist()
+        ids[row : row + 2] = names
+        end = tracks.end[again].copy()
+        end[row] = seconds
+        times = f"{self.marks[row][-1][0]}@{seconds!r}"
+        parts = tuple((*self.marks[row], (times, name)) for name in names)
+        return CutTracks(
+            replace(
+                tracks, ids=np.array(ids, np.str_), video=tracks.video[again],
+                shot=tracks.shot[again], identity=tracks.identity[again], end=end,
+                offsets=np.insert(tracks.offsets, row + 1, face),
+            ),
+            self.origin[again],
+            (*self.marks[:row], *parts, *self.marks[row + 1 :]),
+        )  # fmt: skip
+
+    @property
+    def parts(self) -> Rows:
+        """The rows of parts of cut tracks."""
+        return np.array([k for k, marks in enumerate(self.marks) if len(marks) > 1], np.int64)
+
+    def mean_features(self, whole: Floats) -> Floats:
+        """Return mean features of unit length; a part has its own if a face of it has a feature.
+
+        Parameters
+        ----------
+        whole : ndarray of shape (n, dim)
+            Values of the tracks before all cuts.
+        """
+        found = whole[self.origin]
+        for row in self.parts.tolist():
+            features = self.tracks.require_features()
+            faces = np.arange(*self.tracks.offsets[row : row + 2])
+            faces = faces[features.described[faces]]
+            if len(faces):
+                found[row] = unit(features.take(faces).mean(axis=0))
+        return found
+
+    def points(self, whole: Floats, mean_features: Floats) -> Floats:
+        """Return embeddings; that of a part is the mean of the tracks most similar to it.
+
+        A part cannot always be embedded: a fine-tuned model is not kept.
+
+        Parameters
+        ----------
+        whole : ndarray of shape (n, dim)
+            Values of the tracks before all cuts.
+        mean_features : ndarray of shape (n_tracks, dim)
+            From :meth:`mean_features`.
+        """
+        parts = self.parts
+        found = whole[self.origin]
+        others = np.setdiff1d(np.arange(len(self.tracks)), parts)
+        if len(others):
+            for row in parts.tolist():
+                near = others[
+                    np.argsort(-(mean_features[others] @ mean_features[row]), kind="stable")[
+                        :_NEAREST
+                    ]
+                ]
+                found[row] = unit(whole[self.origin[near]].mean(axis=0))
+        return found
+
+
+def unit(x: NDArray[np.floating]) -> Floats:
+    """Return vectors normalised to unit length; zero vectors stay zero."""
+    lengths = np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x / np.maximum(lengths, 1e-9), np.float32)
+
+
+def _part_names(name: str, taken: set[str]) -> list[str]:
+    """Return unused ids for two parts of a track."""
+    while {f"{name}a", f"{name}b"} & taken:
+        name += "_"
+    return [f"{name}a", f"{name}b"]
 
 
 def store_anchors(
-    log: Log, cut: CutTracks, rows: Sequence[int], scans: Sequence[str], looks: NDArray[np.float32]
+    log: Log,
+    cut: CutTracks,
+    rows: Sequence[int],
+    scans: Sequence[str],
+    mean_features: NDArray[np.float32],
 ) -> list[int]:
-    """Store anchors of some tracks, parts of others among them; return their numbers."""
-    made = anchors_of(cut.tracks, rows, scans, looks)
+    """Store anchors of tracks, which may be parts of cut tracks; return their numbers."""
+    made = anchors_of(cut.tracks, rows, scans, mean_features)
     marked = [
         replace(one, scan=one.scan + cut.marks[row][-1][0])
         for row, one in zip(rows, made, strict=True)
@@ -204,31 +337,31 @@ def store_anchors(
 
 
 class Finder:
-    """Finds the tracks that events speak of among those at hand.
+    """Finds the current tracks that events refer to.
 
     Parameters
     ----------
     log : Log
-        Where the anchors are.
+        The log that has the anchors.
     cut : CutTracks
-        The tracks at hand.
+        The current tracks.
     scans : sequence of str
-        The scan of each video: its own tracks are known by their ids, those of others by time, box
-        and face.
-    looks : ndarray of shape (n_tracks, dim)
-        Their mean features, of unit length.
+        The scan of each video: anchors of this scan are found by id, those of other scans by time,
+        box and face.
+    mean_features : ndarray of shape (n_tracks, dim)
+        Mean features of the tracks, of unit length.
     renamed : bool
         As in :func:`find_anchors`.
     """
 
     def __init__(
-        self, log: Log, cut: CutTracks, scans: Sequence[str], looks: NDArray[np.float32],
+        self, log: Log, cut: CutTracks, scans: Sequence[str], mean_features: NDArray[np.float32],
         renamed: bool = True,
     ) -> None:  # fmt: skip
         self._log = log
         self._cut = cut
         self._scans = scans
-        self._looks = looks
+        self._looks = mean_features
         self._renamed = renamed
         self._place: dict[tuple[str, str], list[int]] = {}
         for row, marks in enumerate(cut.marks):
@@ -237,9 +370,9 @@ class Finder:
         self._rows: dict[int, Rows] = {}  # of each anchor
         self._number: dict[int, int] = {}  # the anchor of a row
         self.anchors: dict[int, Anchor] = {}
-        #: Anchors that were not found, and the tracks that are there with another face.
+        #: Anchors that were not found, and the tracks at their place with a different face.
         self.missing: dict[int, Rows] = {}
-        #: Of those, the anchors of the tracks that a person said they are.
+        #: Missing anchor → anchor of the track that a person identified it with.
         self.given: dict[int, int] = {}
         self.learn()
 
@@ -247,7 +380,7 @@ class Finder:
         return str(self._scans[self._cut.tracks.video[row]])
 
     def keys(self) -> list[str]:
-        """Return for each track what tells it from all tracks of all scans."""
+        """Return a key for each track that is unique among all scans."""
         return [
             f"{self._scan(row)}{times} {name}"
             for row, marks in enumerate(self._cut.marks)
@@ -255,7 +388,7 @@ class Finder:
         ]
 
     def numbers(self, rows: Rows) -> list[int]:
-        """Return the numbers of the anchors of some tracks, storing those that are new."""
+        """Return the anchor numbers of tracks; new anchors are stored in the log."""
         new = [row for row in rows.tolist() if row not in self._number]
         if new:
             stored = store_anchors(self._log, self._cut, new, self._scans, self._looks)
@@ -264,12 +397,12 @@ class Finder:
         return [self._number[row] for row in rows.tolist()]
 
     def rows(self, numbers: Iterable[int]) -> Rows:
-        """Return the tracks of some anchors, as far as they are there."""
+        """Return the tracks of anchors; those that were not found are left out."""
         parts = [self._rows[self.given.get(n, n)] for n in numbers]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
     def learn(self) -> None:
-        """Take up the anchors that were stored since."""
+        """Find the tracks of anchors that were stored since the last call."""
         elsewhere = []
         for number, anchor in self._log.anchors(max(self._rows, default=0)).items():
             self.anchors[number] = anchor

@@ -1,4 +1,4 @@
-"""Answers to questions: what follows from *same*, *different*, *instead* and *mixed*."""
+"""Answers to questions: the consequences of *same*, *different*, *instead* and *mixed*."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Answer:
-    """What an answer says, worked out on the cast as it is.
+    """An answer to a question, and its consequences for the current cast.
 
-    The character of ``one`` takes in those of ``same``. Where an answer calls some tracks of a
-    character the same and others of it different, only those named come: it is several people.
+    The characters of ``same`` are merged into that of ``one``. If an answer calls some tracks of a
+    character the same and others of it different, that character is several people: only the
+    tracks called the same move.
 
     Attributes
     ----------
     state : State
         The cast.
     one : ndarray of int
-        The tracks that were asked about.
+        The tracks that the question is about.
     same, different, mixed : lists of arrays
         The groups they were compared with.
     instead : list of arrays
-        For each of ``different``, tracks of whom it is; empty if that was not said.
+        For each group of ``different``, tracks of the character it belongs to; empty if unknown.
     pins : list of (int, array)
-        Who is pinned to which id; 0 for a new one.
+        Ids, and the tracks that are assigned to them; 0 for a new character.
     names : list of (int, str)
-        Names that come with characters.
+        Names that characters take over from those merged into them.
     compared : list of pairs of arrays
         Groups that are one person.
     checked : ndarray of int
-        Tracks that were in doubt and are where they belong.
+        Tracks that were in doubt and are confirmed where they are.
     """
 
     state: State
@@ -53,33 +54,33 @@ class Answer:
     checked: Rows = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
-    def everybody(self) -> Rows:
-        """All tracks that it names."""
+    def all_tracks(self) -> Rows:
+        """All tracks that it refers to."""
         return np.concatenate([self.one, *self.same, *self.different, *self.mixed, *self.instead])
 
     def check(self) -> None:
-        """Work out what follows, or refuse an answer that contradicts itself."""
+        """Compute the consequences; raise InputError if the answer contradicts itself."""
         owner, names = self.state.owner, self.state.names
         if not (self.same or self.different or self.mixed):
-            raise InputError("nobody was compared")
+            raise InputError("the answer compares no tracks")
         groups = [*self.same, *self.different]
         sides = np.concatenate([self.one, *groups])
-        told = np.concatenate([sides[:0], *self.mixed])
+        mixed = np.concatenate([sides[:0], *self.mixed])
         if (
             len(np.unique(sides)) < len(sides)
             or any(
                 np.isin(target, np.concatenate([self.one, *self.same, rows])).any()
                 for rows, target in zip(self.different, self.instead, strict=True)
             )
-            or (groups and np.isin(told, sides).any())
+            or (groups and np.isin(mixed, sides).any())
         ):
-            raise InputError("a track cannot be on two sides of a question")
+            raise InputError("a track is in two groups of one answer")
         mine = np.unique(owner[self.one])
         if len(mine) > 1:
-            raise InputError("the tracks asked about are of several characters; ask of one")
+            raise InputError("the tracks of `one` must belong to one character")
         me = int(mine[0])
         apart = np.concatenate([self.one[:0], *self.different])
-        whole: set[int] = set()  # characters that come as a whole
+        whole: set[int] = set()  # characters that are merged as a whole
         brought = [self.one[:0]]
         for rows in self.same:
             for other in np.unique(owner[rows]).tolist():
@@ -94,7 +95,9 @@ class Answer:
             self.compared.append((self.one, rows))
         called = sorted({names[n] for n in (me, *whole) if names.get(n)})
         if len(called) > 1:
-            raise InputError(f"they are called {' and '.join(called)}: merge them instead")
+            raise InputError(
+                f"they have different names, {' and '.join(called)}: merge them instead"
+            )
         if called and not names.get(me):
             self.names.append((me, called[0]))
         if self.same:
@@ -109,18 +112,20 @@ class Answer:
                 self.pins.append((0, leaving))
 
     def _put(self, rows: Rows, target: Rows, me: int, taken: set[int], others: Rows) -> None:
-        """Let tracks be who they are instead; ``others`` are somebody else instead."""
+        """Assign tracks to the character of ``target``; ``others`` are assigned elsewhere."""
         owner, names = self.state.owner, self.state.names
         targets = np.unique(owner[target])
         if len(targets) > 1:
-            raise InputError("who it is instead must be one character")
+            raise InputError("the tracks of one entry of `instead` must belong to one character")
         number = int(targets[0])
         if number in taken:
-            raise InputError("who it is instead cannot be the one it is not")
+            raise InputError("`instead` cannot be the character that the tracks are different from")
         before = {names.get(n, "") for n in np.unique(owner[rows]).tolist() if n != me} - {""}
         called = sorted(before | ({names[number]} if names.get(number) else set()))
         if len(called) > 1:
-            raise InputError(f"they are called {' and '.join(called)}: merge them instead")
+            raise InputError(
+                f"they have different names, {' and '.join(called)}: merge them instead"
+            )
         there = np.setdiff1d(self.state.members(number), others)
         gone = np.concatenate([rows[:0], *(pinned for _, pinned in self.pins)])
         self.pins.append((number, np.setdiff1d(np.union1d(there, rows), gone)))
@@ -128,7 +133,7 @@ class Answer:
         self.checked = np.union1d(self.checked, rows)
 
     def apply(self, new: Iterator[int]) -> None:
-        """Let it hold in the state alone, without a log; ``new`` gives ids of new characters."""
+        """Apply it to the state only, without the log; ``new`` yields ids for new characters."""
         self.pins = [(number or next(new), rows) for number, rows in self.pins]
         for number, rows in self.pins:
             self.state.pin[rows] = number
@@ -139,7 +144,7 @@ class Answer:
         self.state.mixed += self.mixed
 
     def pieces(self) -> list[list[Rows]]:
-        """Return for each pinned character the parts that come together, by where they are now."""
+        """Return the groups of tracks that each pin brings together, by their current character."""
         owner = self.state.owner
         return [
             [rows[owner[rows] == number] for number in np.unique(owner[rows]).tolist()]

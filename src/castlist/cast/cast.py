@@ -1,31 +1,29 @@
-"""The cast: who is in a video, by screen time."""
+"""The cast: the characters of a video, by screen time."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.appearances import screen_time
 from castlist.cast.certainty import certainty, track_certainty
-from castlist.cast.checks import FORMAT, amount, check_format, number_of
 from castlist.cast.state import State
-from castlist.errors import InputError
-from castlist.io.files import replacing
-from castlist.io.untrusted import read_json
+from castlist.extras import require
 from castlist.tracks import TrackSet
 
-#: Who is on screen for less than this part of what the leading character is, and less than these
-#: seconds, is background: shown after the others.
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+#: A character is background if its screen time is below this share of the leading character's, and
+#: below this number of seconds. Background characters are shown after the others.
 BACKGROUND_SHARE, BACKGROUND_SECONDS = 0.05, 10.0
-#: Pixels of a face's width, below which nobody can be told by it (docs/research/describer.md).
+#: Width of a face in pixels below which it cannot be recognised (docs/research/describer.md).
 SMALL_FACE = 20.0
 
 
@@ -36,24 +34,24 @@ class Character:
     Attributes
     ----------
     number : int
-        Its id: never another's, and never changed. A first scan numbers by screen time.
+        Its id, which never changes and is never reused. A first scan numbers by screen time.
     name : str
-        Empty until somebody gives one.
+        Its name; empty until you give one.
     background : bool
-        Whether it is on screen for a moment only, or a person said that it is background.
+        Whether it is on screen only briefly, or was marked as background.
     tracks : ndarray of int
         Its tracks, as rows of the TrackSet, in order of time.
     seconds : float
-        Screen time: for how long at least one of its tracks is seen.
+        Screen time: for how long at least one of its tracks is visible.
     sure : float
-        The probability that these tracks are one person; of a single track, that it is all there
-        is of one.
+        The probability that these tracks show one person; for a single track, that it is the only
+        track of its person.
     reviewed : bool
-        Whether a person gave it a name, or said that it is background.
+        Whether it was named or marked as background.
     small : bool
-        Whether all of its faces are too small to tell who it is, and no person has said it.
+        Whether all of its faces are too small to recognise, and it was not reviewed.
     track_sure : tuple of float
-        The probability that each of its tracks belongs to it, as far as faces tell.
+        The probability that each of its tracks belongs to it, estimated from faces.
     """
 
     number: int
@@ -68,7 +66,7 @@ class Character:
 
     @property
     def title(self) -> str:
-        """The name, or a number."""
+        """The name, or else the kind and number."""
         kind = "Background" if self.background else "Character"
         return self.name or f"{kind} {self.number}"
 
@@ -80,36 +78,87 @@ class Character:
 
 @dataclass(frozen=True)
 class Cast:
-    """All characters of a video.
+    """All characters of a video, or of several.
 
     Attributes
     ----------
     tracks : TrackSet
         The face tracks.
     characters : tuple of Character
-        By screen time; background characters come after the others, those too small to tell last.
+        By screen time. Background characters come after the others, and characters whose faces are
+        all too small to recognise come last.
     duration : float
-        Seconds of video; of several, all together.
+        Seconds of video; the sum if there are several videos.
     starts : tuple of float
-        When each video begins, if they are seen one after another.
+        Start of each video, if they are played one after another.
+    folder : Path, optional
+        The cast's folder, which has pictures of faces; None for a cast that was not read from one.
     """
 
     tracks: TrackSet
     characters: tuple[Character, ...]
     duration: float
     starts: tuple[float, ...] = (0.0,)
+    folder: Path | None = None
 
     @cached_property
     def spans(self) -> NDArray[np.float64]:
-        """When each track begins and ends, of several videos one after another."""
+        """Start and end of each track, on one timeline if there are several videos."""
         return timeline(self.tracks, self.starts)
 
     def labels(self) -> NDArray[np.int64]:
-        """Return the character of each track, by its place in ``characters``."""
+        """Return the position in ``characters`` of each track's character; -1 for none."""
         labels = np.full(len(self.tracks), -1)
         for place, character in enumerate(self.characters):
             labels[character.tracks] = place
         return labels
+
+    def to_arrow(self) -> pa.Table:
+        """Return the cast as a table with one row per track.
+
+        Rows are in the order of ``characters``, and by time within each. Tracks that belong to no
+        character, because they were marked as not a face, are left out.
+
+        Returns
+        -------
+        pyarrow.Table
+            With the columns ``character`` (id), ``name``, ``background``, ``track`` (id),
+            ``video``, ``start`` and ``end`` (seconds from the start of its video), ``faces``
+            (number of faces) and ``certainty`` (probability that the track belongs to the
+            character).
+        """
+        import pyarrow as pa
+
+        tracks, people = self.tracks, self.characters
+        sizes = [len(one.tracks) for one in people]
+        rows = np.concatenate([np.empty(0, np.int64), *(one.tracks for one in people)])
+        spans = tracks.spans[rows]
+        sure = [s for one in people for s in one.track_sure or (None,) * len(one.tracks)]
+        per_track = np.repeat(np.arange(len(people)), sizes).tolist()
+        return pa.table(
+            {
+                "character": pa.array([people[k].number for k in per_track], pa.int64()),
+                "name": pa.array([people[k].name for k in per_track], pa.string()),
+                "background": pa.array([people[k].background for k in per_track], pa.bool_()),
+                "track": pa.array(tracks.ids[rows].tolist(), pa.string()),
+                "video": pa.array([tracks.videos[k] for k in tracks.video[rows]], pa.string()),
+                "start": pa.array(spans[:, 0], pa.float64()),
+                "end": pa.array(spans[:, 1], pa.float64()),
+                "faces": pa.array(tracks.face_counts[rows], pa.int64()),
+                "certainty": pa.array(sure, pa.float64()),
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return :meth:`to_arrow` as a pandas DataFrame; pandas must be installed."""
+        require("pandas", "Cast.to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def _repr_html_(self) -> str:
+        """Return one card per character, for notebooks."""
+        from castlist.cast.cards import cast_html
+
+        return cast_html(self)
 
 
 def make_cast(
@@ -120,22 +169,22 @@ def make_cast(
     state: State | None = None,
     starts: Sequence[float] = (0.0,),
 ) -> Cast:
-    """Make characters of clusters.
+    """Return a cast with one character per cluster.
 
     Parameters
     ----------
     tracks : TrackSet
         Tracks of one or more videos.
     labels : ndarray of int, shape (n_tracks,)
-        The cluster of each; -1 for tracks that are nobody's.
+        The cluster of each track; -1 for tracks that belong to no character.
     features : ndarray of shape (n_tracks, dim)
-        Mean features of the tracks, to tell how sure each character is.
+        Mean features of the tracks, from which certainty is estimated.
     duration : float
-        Seconds of video; of several, all together.
+        Seconds of video; the sum if there are several videos.
     state : State, optional
-        Names and what is background; labels are then the numbers of characters.
+        Names and background marks of a corrected cast; ``labels`` are then ids of characters.
     starts : sequence of float
-        When each video begins, if they are seen one after another.
+        Start of each video, if they are played one after another.
     """
     spans = timeline(tracks, starts)
     kept = labels >= 0
@@ -175,9 +224,9 @@ def make_cast(
 
 
 def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
-    """Return when each track begins and ends, of several videos one after another.
+    """Return the start and end of each track, with the videos one after another.
 
-    If ``starts`` does not say when each video begins, each lasts until its last track ends.
+    If ``starts`` does not have one value per video, each video ends with its last track.
     """
     spans = tracks.spans
     if len(starts) != len(tracks.videos):
@@ -187,75 +236,39 @@ def timeline(tracks: TrackSet, starts: Sequence[float]) -> NDArray[np.float64]:
     return np.asarray(spans + np.asarray(starts, float)[tracks.video, None])
 
 
-def save_cast(cast: Cast, path: Path, about: dict[str, Any]) -> None:
-    """Write a cast as JSON: characters, and the ids of their tracks.
+@dataclass(frozen=True)
+class Appearance:
+    """An interval in which a character is visible, in seconds, and its number of tracks."""
 
-    ``next`` is the least id that no character of this folder was ever given; ``about`` may give a
-    larger one.
+    start: float
+    end: float
+    n_tracks: int
+
+
+def appearances(spans: NDArray[np.float64], gap: float = 0.0) -> list[Appearance]:
+    """Return the union of some tracks' intervals, in order of time.
+
+    Parameters
+    ----------
+    spans : ndarray of float, shape (n_tracks, 2)
+        Start and end of each track, in the time of one video or of one timeline. Tracks without
+        times (NaN) are left out.
+    gap : float
+        Seconds. Intervals that overlap, touch or are at most this far apart are merged.
     """
-    ids = cast.tracks.ids
-    value = {
-        "format": FORMAT,
-        "next": max((one.number for one in cast.characters), default=0) + 1,
-        "video": cast.tracks.videos[0] if cast.tracks.videos else "",
-        "duration": cast.duration,
-        "scan": print_of(cast.tracks),
-        **about,
-        "characters": [
-            {
-                "number": one.number,
-                "name": one.name,
-                "title": one.title,
-                "background": one.background,
-                "seconds": round(one.seconds, 3),
-                "sure": round(one.sure, 4),
-                "small": one.small,
-                "tracks": [str(ids[t]) for t in one.tracks],
-                "track_sure": [round(sure, 4) for sure in one.track_sure],
-            }
-            for one in cast.characters
-        ],
-    }
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")
+    spans = spans[np.isfinite(spans).all(axis=1)]
+    if not len(spans):
+        return []
+    starts, ends = spans[np.argsort(spans[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(ends)
+    first = np.flatnonzero(np.concatenate([[True], starts[1:] > reached[:-1] + gap]))
+    last = np.concatenate([first[1:], [len(starts)]])
+    return [
+        Appearance(float(starts[i]), float(reached[j - 1]), j - i)
+        for i, j in zip(first.tolist(), last.tolist(), strict=True)
+    ]
 
 
-def load_cast(path: Path, tracks: TrackSet) -> Cast:
-    """Read what :func:`save_cast` wrote, around the tracks it was made of."""
-    place = {str(name): i for i, name in enumerate(tracks.ids)}
-    try:
-        value = read_json(path)
-        check_format(path, value["format"])
-        if value.get("scan", now := print_of(tracks)) != now:
-            raise InputError(
-                f"{path}: not a cast of these tracks: they are of another scan, which is at work "
-                "or was cut off; scan again"
-            )
-        characters = tuple(
-            Character(
-                number_of(one["number"]), str(one["name"]), bool(one["background"]),
-                np.array([place[name] for name in one["tracks"]], np.int64),
-                amount(one["seconds"]), amount(one["sure"]), small=bool(one["small"]),
-                track_sure=tuple(amount(sure) for sure in one["track_sure"]),
-            )
-            for one in value["characters"]
-        )  # fmt: skip
-        return Cast(tracks, characters, amount(value["duration"]))
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a cast of these tracks ({error})") from error
-
-
-def print_of(tracks: TrackSet) -> str:
-    """Return what tells these tracks from those of another scan."""
-    parts = (tracks.ids, tracks.video, tracks.offsets, tracks.time, tracks.box)
-    return digest(*(np.ascontiguousarray(part).tobytes() for part in parts))
-
-
-def digest(*parts: bytes) -> str:
-    """Return a short hash of some bytes."""
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(len(part).to_bytes(8, "little") + part)
-    return made.hexdigest()[:16]
+def screen_time(spans: NDArray[np.float64]) -> float:
+    """Return for how many seconds at least one of the tracks is visible."""
+    return sum(one.end - one.start for one in appearances(spans))

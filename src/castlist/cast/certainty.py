@@ -1,8 +1,8 @@
-"""How sure a character is: the probability that all of its tracks show one person.
+"""Certainty of a character: the probability that all of its tracks show one person.
 
-Embeddings cannot tell: tracks that were clustered together have been averaged with each other. The
-features of the describer can. A character is sure if even its most distant track is more similar to
-the others of it than its tracks are to anybody else.
+It is estimated from the features of the describer, not from embeddings: those of tracks in one
+cluster have been averaged with each other. A character is certain if even its most distant track is
+more similar to the rest of the character than its tracks are to other characters.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-#: Logistic regression of whether a character is of one person, on the margin; and of whether a
-#: single track is all there is of its person, on the similarity to others: fitted by
+#: Logistic regression of whether a character is one person, on its margin; and of whether a single
+#: track is the only one of its person, on its similarity to others. Fitted by
 #: ``datasets/fit_certainty.py``.
 SLOPE, OFFSET = 4.51, 1.57
 SINGLE_SLOPE, SINGLE_OFFSET = -4.32, 1.99
-#: And of whether a track is in the character of its person, on its own margin.
+#: Logistic regression of whether a track is in the character of its person, on its margin.
 TRACK_SLOPE, TRACK_OFFSET = 4.25, 3.17
 
-_NEAREST = 3  # tracks that the similarity of a track is averaged over
-_MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared: of all characters, and of one
-_ROWS = 1024  # of all pairs of tracks at once
+_NEAREST = 3  # number of tracks that the similarity of a track is averaged over
+_MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared, in total and per character
+_ROWS = 1024  # rows of the similarity matrix per step
 
 
 def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the probability that each cluster is right, in order of label.
 
-    It is the logistic of the margin of a cluster, that of a single track of its similarity to
-    others; :func:`margins` says what these are.
+    It is the logistic function of a cluster's margin, or of a single track's similarity to others;
+    :func:`margins` defines both.
     """
     cohesion, others, count = margins(features, labels)
     many = _logistic(SLOPE * (cohesion - others) + OFFSET)
@@ -38,12 +38,12 @@ def certainty(features: NDArray[np.floating], labels: NDArray[np.int64]) -> NDAr
 def margins(
     features: NDArray[np.floating], labels: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the cohesion of each cluster, its similarity to others, and how many tracks it has.
+    """Return the cohesion of each cluster, its similarity to others, and its number of tracks.
 
     The margin of a cluster is its cohesion less its similarity to others. Cohesion is the least
     mean cosine of a track to the rest of its cluster. The similarity of a track to others is the
-    mean of its three largest cosines to tracks of other clusters, that of a cluster the mean over
-    its tracks. For the latter, some tracks of a large cluster are taken, spread evenly.
+    mean of its three largest cosines to tracks of other clusters; that of a cluster is the mean
+    over its tracks. For the latter, large clusters are sampled evenly.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def track_certainty(
 ) -> NDArray[np.float64]:
     """Return the probability that each track is in the character of its person.
 
-    It is the logistic of :func:`track_margins`; 1 for a track that is a character by itself, which
-    is in nobody else's.
+    It is the logistic function of :func:`track_margins`; 1 for a track that is a character by
+    itself.
     """
     margin = track_margins(features, labels)
     return np.where(np.isnan(margin), 1.0, _logistic(TRACK_SLOPE * margin + TRACK_OFFSET))
@@ -80,7 +80,7 @@ def track_margins(features: NDArray[np.floating], labels: NDArray[np.int64]) -> 
     """Return how much more similar each track is to its own cluster than to others.
 
     It is the mean cosine to the rest of its cluster, less the mean of its three largest cosines to
-    tracks of other clusters (of a large cluster, to some tracks of it); NaN where it has no rest.
+    tracks of other clusters (large clusters are sampled); NaN for a cluster of one track.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _to_others(
 
 
 def _some_of_each(code: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return rows of every cluster, all or some of them, spread evenly, in their order."""
+    """Return rows of every cluster in order, sampled evenly from large clusters."""
     most = int(np.clip(_MOST // len(count), 2, _MOST_OF_ONE))
     order = np.argsort(code, kind="stable")
     place = np.arange(len(code)) - (np.cumsum(count) - count)[code[order]]

@@ -1,23 +1,22 @@
-"""The cast of a folder as it is now: what the scan made, and what was said of it since."""
+"""The current cast of a folder: the result of the scan, with all corrections applied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import Anchor, Finder, find_anchors
+from castlist.cast.anchors import Anchor, CutTracks, Finder, find_anchors, unit
 from castlist.cast.cast import Cast, Character, make_cast
-from castlist.cast.covers import shown_tracks, track_worth
-from castlist.cast.cuts import CutTracks, unit
-from castlist.cast.events import ACTIONS, Body, Event, Words, live_events
+from castlist.cast.covers import picture_quality, shown_tracks
+from castlist.cast.events import ACTIONS, Body, Edit, Event, live_events
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
 from castlist.cast.log import Clustering, Log
 from castlist.cast.state import State
@@ -28,25 +27,25 @@ if TYPE_CHECKING:
     from castlist.cast.evidence import Facts
 
 Rows = NDArray[np.int64]
-_A_SCAN = 1_000_000  # more than anybody says
-#: Events after which more than single tracks may be others: everything is worked out anew.
-_ANEW = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
+_VERSIONS_PER_SCAN = 1_000_000  # more than there are events
+#: Events after which the state is computed from the start, not incrementally.
+_REBUILD = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
 
 
 @dataclass(frozen=True)
-class Lost:
-    """A track that an event speaks of and that this scan does not have.
+class LostTrack:
+    """A track that an event refers to and that was not found in this scan.
 
     Attributes
     ----------
     event : Event
-        The last event that speaks of it.
+        The last event that refers to it.
     number : int
         The number of its anchor.
     anchor : Anchor
         The track.
     there : ndarray of int
-        Tracks that are there now, with another face.
+        Tracks that are at its time and place now, with a different face.
     """
 
     event: Event
@@ -61,11 +60,11 @@ class CurrentCast:
     Parameters
     ----------
     folder : path
-        What `castlist scan` or `castlist join` made.
+        A folder from `castlist scan` or `castlist join`.
     who : str, optional
-        In whose name things are said; the user's if not given.
+        The author of new events; the current user if not given.
     scanned : Scanned, optional
-        What a scan made that is not in the folder yet; what is in it if not given.
+        The result of a scan that is not in the folder yet; read from the folder if not given.
     """
 
     def __init__(
@@ -83,47 +82,53 @@ class CurrentCast:
         self._by_number: dict[int, Character] = {}
         self._finder: Finder
         self.cut_tracks: CutTracks
-        self.looks: NDArray[np.float32]
+        self.mean_features: NDArray[np.float32]
         self.log = Log(self.folder / CORRECTIONS)
         try:
             self._load()
-        except BaseException:  # nobody else will let go of the file
+        except BaseException:  # the caller gets no object to close
             self.log.close()
             raise
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         self.log.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def _load(self) -> None:
-        """Read what the scan made, and everything that was said."""
+        """Read the result of the scan and all events."""
         stamp = self._stamp_now()
         events = self.log.events()
         live, _ = live_events(events)
         self.scanned: Scanned = self._given or read_scanned(self.folder, live)
-        self._stamp = stamp  # if it could be read; else the next look says so again
+        self._stamp = stamp  # only if it could be read: else the next refresh tries again
         self._scans += 1
         if not np.isfinite(self.scanned.tracks.time).all():
-            raise InputError(f"{self.folder}: some of its faces have no time; scan again")
-        self.whole_looks = mean_looks(self.scanned)
+            raise InputError(f"{self.folder}: some of its faces have no time; scan the video again")
+        self.whole_features = unit_mean_features(self.scanned)
         self._cuts: list[tuple[int, float]] | None = None
         self._faces = self._faces_now()
-        self._work_out(events)
+        self._fold(events)
 
     def _stamp_now(self) -> tuple[int, int]:
         try:
             stat = (self.folder / CAST).stat()
-        except OSError:  # said when it is read
+        except OSError:  # reading it reports the error
             return 0, 0
         return stat.st_mtime_ns, stat.st_size
 
     def _faces_now(self) -> dict[Path, int]:
-        """Return which folders the pictures are in: those of a new scan have the same names."""
+        """Return the inode of each folder of pictures: a new scan uses the same names."""
         names = {self.scanned.faces_folder(track) for track in self.scanned.tracks.ids.tolist()}
         return {name: name.stat().st_ino for name in names if name.is_dir()}
 
     def has_pictures(self, track: str) -> bool:
-        """Say whether the pictures of a track on disk are those of this scan."""
+        """Return whether the pictures of a track on disk are those of this scan."""
         folder = self.scanned.faces_folder(track)
         try:
             return folder.stat().st_ino == self._faces.get(folder)
@@ -131,7 +136,7 @@ class CurrentCast:
             return False
 
     def refresh(self) -> int:
-        """Take up what others said, or scanned, meanwhile; return the number of the last event."""
+        """Apply events and scans of other processes; return the number of the last event."""
         with self.lock:
             if self._stamp_now() != self._stamp:
                 self._load()
@@ -141,8 +146,8 @@ class CurrentCast:
                 return self.last
             if any(event.kind in ("add", "remove") for event in self._touched(new)):
                 self._load()
-            elif any(event.kind in _ANEW for event in new):
-                self._work_out([*self._events, *new])
+            elif any(event.kind in _REBUILD for event in new):
+                self._fold([*self._events, *new])
             else:
                 self._finder.learn()
                 for event in new:
@@ -154,7 +159,7 @@ class CurrentCast:
             return self.last
 
     def _touched(self, new: list[Event]) -> list[Event]:
-        """Return the events that come to hold, or cease to, by new ones."""
+        """Return the events that new ones bring into effect, or out of it."""
         before = {event.number for event in self.live}
         now, _ = live_events([*self._events, *new])
         after = {event.number for event in now}
@@ -162,18 +167,22 @@ class CurrentCast:
 
     @contextmanager
     def fresh(self) -> Iterator[None]:
-        """Hold the cast, with what others said meanwhile."""
+        """Hold the lock of the cast, refreshed."""
         with self.lock:
             self.refresh()
             yield
 
-    def _work_out(self, events: list[Event]) -> None:
-        """Work out the state: a fold over the events that hold."""
+    def _fold(self, events: list[Event]) -> None:
+        """Compute the state: a fold over the events in effect."""
         self._events = events
         self.live, self.undone = live_events(events)
-        if self._cut_up():
+        if self._apply_cuts():
             self._finder = Finder(
-                self.log, self.cut_tracks, self.scanned.scans, self.looks, not self.scanned.joined
+                self.log,
+                self.cut_tracks,
+                self.scanned.scans,
+                self.mean_features,
+                not self.scanned.joined,
             )
         else:
             self._finder.learn()
@@ -181,31 +190,31 @@ class CurrentCast:
             event.body.anchor: event.body.track for event in self.live if event.kind == "found"
         }
         self.state = State.of(self.scanned.labels[self.cut_tracks.origin])
-        self.points = self.cut_tracks.points(self.scanned.points, self.looks)
+        self.points = self.cut_tracks.points(self.scanned.points, self.mean_features)
         for event in self.live:
             self.apply(self.state, event)
             if event.kind == "recluster" and event.number not in self.scanned.taken:
                 self._take_points(event.body.clustering)
         self._cast = None
 
-    def _cut_up(self) -> bool:
-        """Cut the tracks that were cut; return whether that was not done already."""
+    def _apply_cuts(self) -> bool:
+        """Apply the cuts in effect; return whether they differ from those applied before."""
         wanted = [
             (cut.track, cut.at)
             for event in self.live
-            if isinstance(event.body, Words)
+            if isinstance(event.body, Edit)
             for cut in event.body.cuts
         ]
         if wanted == self._cuts:
             return False
         self._cuts = wanted
         self.cut_tracks = CutTracks.whole(self.scanned.tracks)
-        self.looks = self.whole_looks
+        self.mean_features = self.whole_features
         anchors = self.log.anchors() if wanted else {}
         for number, seconds in wanted:
             for row in self._rows_of(anchors[number])[::-1].tolist():
                 self.cut_tracks = self.cut_tracks.cut(row, seconds)
-            self.looks = self.cut_tracks.looks(self.whole_looks)
+            self.mean_features = self.cut_tracks.mean_features(self.whole_features)
         self.tracks = self.cut_tracks.tracks
         self._place = {name: row for row, name in enumerate(self.tracks.ids.tolist())}
         for name in ("overlaps", "pictures", "covers", "facts", "_worth"):
@@ -222,24 +231,24 @@ class CurrentCast:
         if rows:
             return np.array(rows)
         renamed = not self.scanned.joined
-        return find_anchors(self.cut_tracks.tracks, [anchor], self.looks, renamed)[0][0]
+        return find_anchors(self.cut_tracks.tracks, [anchor], self.mean_features, renamed)[0][0]
 
     def apply(self, state: State, event: Event) -> None:
-        """Let an event hold in a state of this cast."""
-        if isinstance(event.body, Words):
+        """Apply an event to a state of this cast."""
+        if isinstance(event.body, Edit):
             state.apply(event.body, self._finder.rows)
         elif event.kind == "recluster" and event.number not in self.scanned.taken:
             kept, known, rows = self._clustering(event.body.clustering)
             state.base[rows] = kept.labels[known]
 
     def _take_points(self, number: int) -> None:
-        """Take the embeddings of a clustering, if it had its own and is one of these tracks."""
+        """Use the embeddings of a clustering, if it has its own and covers all tracks."""
         kept, known, rows = self._clustering(number)
         if len(kept.points) and len(rows) == len(self.tracks):
             self.points[rows] = kept.points[known]
 
     def _clustering(self, number: int) -> tuple[Clustering, list[int], Rows]:
-        """Return a clustering, which of its tracks are here, and their rows."""
+        """Return a clustering, the positions of its tracks that are present, and their rows."""
         kept = self.log.clustering(number)
         place = {key: row for row, key in enumerate(self.keys())}
         known = [k for k, key in enumerate(kept.tracks) if key in place]
@@ -247,22 +256,22 @@ class CurrentCast:
 
     @property
     def last(self) -> int:
-        """Number of the last event that is in the cast."""
+        """Number of the last event that is applied."""
         return self._events[-1].number if self._events else 0
 
     @property
     def version(self) -> int:
-        """Say how far the cast is: it changes with every event, and with every scan."""
-        return self.last + _A_SCAN * self._scans
+        """Version of the cast: changes with every event and with every scan."""
+        return self.last + _VERSIONS_PER_SCAN * self._scans
 
     @property
     def undoable(self) -> Event | None:
-        """The last correction that holds."""
+        """The last correction in effect, which `undo` would undo; None if there is none."""
         return self.live[-1] if self.live and self.live[-1].kind in ACTIONS else None
 
     @property
     def next_id(self) -> int:
-        """The least id that no character has, as far as the state and the folder say."""
+        """The least id that no character has, according to the state and the folder."""
         known = (*self.state.base.tolist(), *self.state.pin.tolist(), *self.state.names)
         return max(self.scanned.next_id, max(known, default=0) + 1)
 
@@ -271,28 +280,29 @@ class CurrentCast:
         """The characters, as corrected."""
         with self.lock:
             if self._cast is None:
-                self._cast = make_cast(
-                    self.tracks, self.state.labels, self.looks, self.scanned.duration, self.state,
-                    self.scanned.starts.tolist(),
+                made = make_cast(
+                    self.tracks, self.state.labels, self.mean_features, self.scanned.duration,
+                    self.state, self.scanned.starts.tolist(),
                 )  # fmt: skip
+                self._cast = replace(made, folder=self.folder)
                 self._by_number = {one.number: one for one in self._cast.characters}
             return self._cast
 
     @cached_property
     def overlaps(self) -> Rows:
-        """Tracks that share a frame."""
+        """Pairs of tracks that share a frame."""
         return self.tracks.overlaps()
 
     @cached_property
     def facts(self) -> Facts:
-        """What is known of the tracks for questions."""
+        """Facts about the tracks, for questions."""
         from castlist.cast.evidence import Facts
 
-        return Facts.of(self.tracks, self.looks, self.overlaps)
+        return Facts.of(self.tracks, self.mean_features, self.overlaps)
 
     @cached_property
     def covers(self) -> dict[str, Cover]:
-        """What is known of the best picture of each track; of a part, if it is in it."""
+        """The cover of each track; a part of a cut track has one if it contains that picture."""
         found = self.scanned.covers()
         for track, whole, shown in self._parts(found):
             if 0 in shown:
@@ -301,14 +311,14 @@ class CurrentCast:
 
     @cached_property
     def pictures(self) -> dict[str, int]:
-        """How many pictures each track has; a part has those that are in it."""
+        """Number of pictures of each track; a part of a cut track has those within it."""
         found = self.scanned.picture_counts()
         for track, _, shown in self._parts(self.scanned.covers()):
             found[track] = len(shown)
         return found
 
     def _parts(self, covers: dict[str, Cover]) -> Iterator[tuple[str, str, list[int]]]:
-        """Give the parts of tracks, what each is a part of, and which of its pictures are in it."""
+        """Yield the id of each part, the id of its whole track, and the pictures within it."""
         for row in self.cut_tracks.parts.tolist():
             marks = self.cut_tracks.marks[row]
             whole, track = marks[0][1], marks[-1][1]
@@ -318,7 +328,7 @@ class CurrentCast:
             yield track, whole, [k for k, time in enumerate(times) if start <= time < end]
 
     def pictures_of(self, track: str) -> list[Path]:
-        """Return the pictures of a track's faces, best first: of a part, those that are in it."""
+        """Return the pictures of a track's faces, best first; of a part, those within it."""
         paths = self.scanned.pictures(self._whole(track))
         if track == self._whole(track):
             return paths
@@ -326,22 +336,22 @@ class CurrentCast:
         return [paths[k] for k in shown if k < len(paths)]
 
     def frame_of(self, track: str) -> Path | None:
-        """Return where the frame of a track's best picture is, if there may be one."""
+        """Return the path of the frame of a track's best picture; None if it cannot have one."""
         known = track == self._whole(track) or track in self.covers
         return self.scanned.frame(self._whole(track)) if known else None
 
     def _whole(self, track: str) -> str:
-        """Return the id of the track that a track is a part of, or its own."""
+        """Return the id of the track before all cuts."""
         return self.cut_tracks.marks[self._place[track]][0][1]
 
     @cached_property
     def _worth(self) -> NDArray[np.float64]:
         known = (self.covers.get(track) for track in self.tracks.ids.tolist())
         quality = np.array([one.quality if one else 0.0 for one in known], np.float64)
-        return track_worth(self.tracks.face_counts, quality)
+        return picture_quality(self.tracks.face_counts, quality)
 
     def shown(self, rows: Rows, most: int) -> list[list[int]]:
-        """Return the tracks to show a character by, as :func:`shown_tracks` does."""
+        """Return the tracks to show for a character, as :func:`shown_tracks` does."""
         return shown_tracks(rows, most, self._worth, self.points)
 
     def character(self, which: int | str) -> Character:
@@ -353,7 +363,7 @@ class CurrentCast:
                 return self._by_number[number]
         if isinstance(which, int):
             if which not in self._by_number:
-                raise self._nobody(which)
+                raise self._no_such_character(which)
             return self._by_number[which]
         for kind in ("name", "title"):
             found = [one for one in everybody if which and which == getattr(one, kind)]
@@ -362,20 +372,20 @@ class CurrentCast:
                 raise InputError(f"{len(found)} characters are called {which!r}: {numbers}")
             if found:
                 return found[0]
-        raise self._nobody(which)
+        raise self._no_such_character(which)
 
-    def _nobody(self, which: int | str) -> InputError:
+    def _no_such_character(self, which: int | str) -> InputError:
         return InputError(
-            f"{self.folder}: there is no character {which!r}; names and numbers stand in the "
-            f"report, which `castlist report {self.folder}` writes"
+            f"{self.folder}: there is no character {which!r}; the report lists names and numbers "
+            f"(`castlist report {self.folder}` writes it)"
         )
 
     def has_track(self, track: str) -> bool:
-        """Say whether there is a track, by its id."""
+        """Return whether there is a track with this id."""
         return track in self._place
 
     def rows(self, tracks: Iterable[str]) -> Rows:
-        """Return where tracks are, by their ids."""
+        """Return the rows of tracks, by their ids."""
         found = []
         for name in tracks:
             if name not in self._place:
@@ -390,40 +400,40 @@ class CurrentCast:
 
     @property
     def history(self) -> list[tuple[Event, bool]]:
-        """Every event, and whether it holds."""
+        """Every event, and whether it is in effect."""
         holds = {event.number for event in self.live}
         return [(event, event.number in holds) for event in self._events]
 
     @property
-    def lost(self) -> list[Lost]:
-        """The tracks that events speak of and this scan does not have, or with another face."""
+    def lost(self) -> list[LostTrack]:
+        """The tracks that events refer to and that were not found, or have a different face."""
         last = {number: event for event in self.live for number in sorted(event.anchors())}
         return [
-            Lost(last[number], number, self._finder.anchors[number], there)
+            LostTrack(last[number], number, self._finder.anchors[number], there)
             for number, there in self._finder.missing.items()
             if number in last and number not in self._finder.given
         ]
 
     def keys(self) -> list[str]:
-        """Return for each track what tells it from all tracks of all scans."""
+        """Return a key for each track that is unique among all scans."""
         return self._finder.keys()
 
-    def anchored(self, rows: Rows) -> tuple[int, ...]:
-        """Return the numbers by which the log knows tracks, storing those that are new."""
+    def anchor_numbers(self, rows: Rows) -> tuple[int, ...]:
+        """Return the anchor numbers of tracks; new anchors are stored in the log."""
         return tuple(self._finder.numbers(rows))
 
-    def say(
+    def append_event(
         self, kind: str, body: Body, after: int | None = None, new: Sequence[int] = ()
     ) -> Event:
-        """Append an event to the log, with the ids it makes, and let it hold."""
+        """Append an event to the log, with the ids of new characters, and apply it."""
         seen = self.last if after is None else after
         event = self.log.append(kind, body, seen, self.who, new)
         self.refresh()
         return event
 
 
-def mean_looks(scanned: Scanned) -> NDArray[np.float32]:
-    """Return the mean features of a scan's tracks, of unit length."""
+def unit_mean_features(scanned: Scanned) -> NDArray[np.float32]:
+    """Return the mean features of a scan's tracks, normalised to unit length."""
     if not len(scanned.tracks):
         return np.empty((0, 0), np.float32)
     return unit(scanned.tracks.mean_features())

@@ -1,4 +1,4 @@
-"""The file of a log: an SQLite database that castlist can have written, or none at all."""
+"""The SQLite file of a log: opening, locking, and validation of its schema."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 
 from castlist.errors import CastlistError, InputError
 
-#: Of the tables and of what events say; raised when a castlist of before could not read them.
+#: Version of the tables and event bodies; raised if older versions of castlist cannot read them.
 _FORMAT = 2
-_SMALLEST = 512  # bytes of a database
-_LITTLE = 1 << 20  # bytes: what SQLite may want at once
-#: Errors of SQLite that say nothing of what is in the file.
-_OF_THE_DISK = tuple(
+_MIN_SIZE = 512  # bytes of the smallest database
+_MIN_FREE = 1 << 20  # bytes that SQLite may need for one write
+#: SQLite errors caused by the disk or by locks, not by the content of the file.
+_DISK_ERRORS = tuple(
     f"SQLITE_{name}" for name in ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "PERM", "READONLY")
 )
-#: What reading a damaged file raises: SQLite's own message of it may not be text either.
+#: Errors from reading a damaged file; SQLite's message may contain invalid UTF-8.
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
@@ -45,74 +45,74 @@ CREATE TRIGGER IF NOT EXISTS events_remain BEFORE DELETE ON events
 
 
 class Database:
-    """A database that is opened by whoever reads or writes first, and stays the same file.
+    """A database that is opened on first use.
 
     Parameters
     ----------
     path : Path
-        The file. It is made by the first thing that is written.
+        The file. The first write creates it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._db: sqlite3.Connection | None = None
-        self._file = (0, 0)  # which file it is, whatever it is called by now
-        if not self._nothing_yet:
+        self._file = (0, 0)  # device and inode, to notice that it was replaced
+        if not self._empty:
             self._open()
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
             try:
-                # SQLite takes a stub of a file for an empty one. (Only SQLite may open the file:
-                # to close it anywhere in the process lets go of SQLite's locks on it.)
-                if self.path.exists() and 0 < self.path.stat().st_size < _SMALLEST:
+                # SQLite treats a truncated file as an empty database. (Do not open the file here:
+                # closing any handle in this process releases SQLite's locks on it.)
+                if self.path.exists() and 0 < self.path.stat().st_size < _MIN_SIZE:
                     raise InputError(f"{self.path}: not a log of corrections")
-                self._db = self._connected()
+                self._db = self._connect()
                 self._file = self._file_now()
             except _DAMAGED as error:
-                raise self._trouble(error, "not a log of corrections") from error
+                raise self._error(error, "not a log of corrections") from error
             except OSError as error:
                 raise CastlistError(f"cannot write {self.path}: {error.strerror}") from error
-        elif self._file_now() != self._file:  # what is said now would go nowhere
-            raise CastlistError(f"{self.path} was removed or replaced meanwhile: begin again")
+        elif self._file_now() != self._file:  # further events would be lost
+            raise CastlistError(f"{self.path} was removed or replaced; open the cast again")
         return self._db
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         try:
-            return self._prepared(self.path)
+            return self._prepare(self.path)
         except sqlite3.OperationalError:
-            # Where nothing can be written a log can be read all the same, if all of it is in its
-            # file: SQLite would put others beside it.
+            # In a read-only folder SQLite cannot create its side files, but the log can be read as
+            # immutable if all of it is in the main file.
             if os.access(self.path.parent, os.W_OK) or self._unfinished or not self.path.is_file():
                 raise
             as_it_is = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            return self._prepared(as_it_is, uri=True)
+            return self._prepare(as_it_is, uri=True)
 
     @property
     def _unfinished(self) -> bool:
-        """Whether the last who wrote was killed: what it said is in a file beside the log."""
+        """Whether a killed process left events in the write-ahead log."""
         beside = self.path.with_name(f"{self.path.name}-wal")
         return beside.exists() and beside.stat().st_size > 0
 
-    def _prepared(self, place: str | Path, uri: bool = False) -> sqlite3.Connection:
-        # One connection for all threads of a server, which takes turns (see Corrections).
+    def _prepare(self, place: str | Path, uri: bool = False) -> sqlite3.Connection:
+        # One connection for all threads of a server; Corrections has a lock for them.
         db = sqlite3.connect(place, timeout=10, check_same_thread=False, uri=uri)
         try:
             db.isolation_level = None
-            # Every event is on the disk before anybody is told that it was taken.
+            # Every event is on the disk before the call that appends it returns.
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             found = db.execute("PRAGMA user_version").fetchone()[0]
             if found == 0:
                 db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
             elif found != _FORMAT:
-                newer = "; it was written by a newer castlist: use that one, or a later one"
+                newer = "; it was written by a newer version of castlist: update castlist"
                 raise InputError(
-                    f"{self.path}: corrections of format {found}, and this castlist reads format "
+                    f"{self.path}: corrections of format {found}, but this castlist reads format "
                     f"{_FORMAT}{newer if found > _FORMAT else ''}"
                 )
             if _schema(db) != _own_schema():
-                raise InputError(f"{self.path}: a damaged log of corrections (other tables)")
+                raise InputError(f"{self.path}: a damaged log of corrections (unexpected tables)")
         except BaseException:
             db.close()
             raise
@@ -125,11 +125,11 @@ class Database:
             return 0, 0
         return stat.st_dev, stat.st_ino
 
-    def _trouble(self, error: Exception, otherwise: str) -> CastlistError:
-        """Tell what is wrong with the disk from what is wrong with the file."""
-        if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_DISK):
+    def _error(self, error: Exception, otherwise: str) -> CastlistError:
+        """Return the error to raise, which tells disk problems from a damaged file."""
+        if getattr(error, "sqlite_errorname", "").startswith(_DISK_ERRORS):
             with suppress(OSError):
-                if shutil.disk_usage(self.path.parent).free < _LITTLE:
+                if shutil.disk_usage(self.path.parent).free < _MIN_FREE:
                     return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
             if not os.access(self.path.parent, os.W_OK):
                 return CastlistError(
@@ -140,14 +140,14 @@ class Database:
         return InputError(f"{self.path}: {otherwise} ({error})")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._db is not None:
             self._db.close()
             self._db = None
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and nobody else meanwhile."""
+        """Run a block in an exclusive transaction; an exception rolls it back."""
         db = self._open()
         try:
             db.execute("BEGIN IMMEDIATE")
@@ -155,23 +155,23 @@ class Database:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                # On a full disk SQLite goes back by itself, or is left half-way by COMMIT: then
-                # this process alone would see what was said, and nobody could say more.
+                # On a full disk SQLite may roll back by itself, or COMMIT may fail and leave the
+                # transaction open: then only this process would see the event, and keep the lock.
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise self._trouble(error, "a damaged log of corrections") from error
+            raise self._error(error, "a damaged log of corrections") from error
 
     def _read(self, query: str, *values: int) -> list[Any]:
         try:
             return self._open().execute(query, values).fetchall()
         except _DAMAGED as error:
-            raise self._trouble(error, "a damaged log of corrections") from error
+            raise self._error(error, "a damaged log of corrections") from error
 
     @property
-    def _nothing_yet(self) -> bool:
-        """Whether there is no file, or an empty one that was made on a full disk."""
+    def _empty(self) -> bool:
+        """Whether there is no file, or an empty one from a full disk."""
         try:
             return self._db is None and self.path.stat().st_size == 0
         except OSError:
@@ -179,26 +179,26 @@ class Database:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Move a log to a dated name beside it, and return that; None if there is no log.
+    """Rename a log to a dated name in its folder; return that, or None if there is no log.
 
-    Who has it open goes on writing into the moved file: nothing that is said is lost.
+    Processes that have it open continue to write into the renamed file, so no event is lost.
     """
     if not path.exists():
         return None
     with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=10)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the one file
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it into the main file
     name, k = f"{path.stem}-{time.strftime('%Y-%m-%d')}", 2
     aside = path.with_name(f"{name}{path.suffix}")
     while aside.exists():
         aside, k = path.with_name(f"{name}-{k}{path.suffix}"), k + 1
-    for beside in ("-wal", "-shm", "-journal", ""):  # where there are some, they belong to it
+    for beside in ("-wal", "-shm", "-journal", ""):  # SQLite's side files belong to it
         with suppress(FileNotFoundError):
             os.replace(f"{path}{beside}", f"{aside}{beside}")
     return aside
 
 
 def _schema(db: sqlite3.Connection) -> set[tuple[str, ...]]:
-    """Return what a database is made of. A view or trigger of a stranger could run for ever."""
+    """Return the schema of a database. A foreign view or trigger could run forever."""
     rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     return {(kind, name, " ".join(str(sql).split())) for kind, name, sql in rows}
 

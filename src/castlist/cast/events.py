@@ -1,7 +1,7 @@
-"""Events: what can be said of a cast, as it stands in the log, checked before it is believed.
+"""Events: the corrections of a cast as they are stored in the log, and their validation.
 
-A body names tracks by the numbers of their anchors and characters by their ids. It says in full
-what follows from it, so that reading the log needs no decisions: the cast is a fold over it.
+A body refers to tracks by the numbers of their anchors and to characters by their ids. It contains
+all of its consequences, so that reading the log needs no decisions: the cast is a fold over it.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from castlist.errors import InputError
 
-#: More characters than any video has: ids stay plain numbers everywhere.
+#: Upper limit of ids; larger than any real number of characters.
 MOST_IDS = 2**31
-_LATEST = 2**37  # seconds since 1970: some four thousand years
+_LATEST = 2**37  # seconds since 1970, about 4,000 years
 
 Id = Annotated[int, Field(ge=1, lt=MOST_IDS)]
-Anchored = Annotated[int, Field(ge=1, lt=2**53)]
-Tracks = tuple[Anchored, ...]
+AnchorNumber = Annotated[int, Field(ge=1, lt=2**53)]
+Tracks = tuple[AnchorNumber, ...]
 Pair = tuple[Tracks, Tracks]
 
 
 class Body(BaseModel):
-    """What an event says."""
+    """The body of an event."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Pinned(Body):
-    """Tracks that a person placed in a character."""
+    """Tracks that a person assigned to a character."""
 
     id: Id
     tracks: Tracks
 
 
 class Named(Body):
-    """The name of a character; an empty one takes it away."""
+    """The name of a character; an empty name removes it."""
 
     id: Id
     name: Annotated[str, Field(max_length=1000)]
 
 
-class Marked(Body):
+class BackgroundMark(Body):
     """Whether a character is background."""
 
     id: Id
@@ -52,59 +52,59 @@ class Marked(Body):
 
 
 class Cut(Body):
-    """A track that is two from a time on, in seconds."""
+    """A track that is cut in two at a time, in seconds."""
 
-    track: Anchored
+    track: AnchorNumber
     at: Annotated[float, Field(ge=0, lt=2**40)]
 
 
-class Words(Body):
-    """What a person says of tracks and characters.
+class Edit(Body):
+    """Corrections of tracks and characters.
 
     Attributes
     ----------
     cuts : tuple of Cut
-        Tracks that are cut; the other fields speak of the parts.
+        Tracks that are cut; the other fields refer to the parts.
     pins : tuple of Pinned
-        Who tracks are.
+        The character of each track.
     names, background
-        Of characters.
+        Names of characters, and whether they are background.
     not_face, face : tracks
-        Those that show no face, and those that do after all.
-    different : pairs of tracks
-        Two groups that are two people.
-    same : pairs of tracks
-        Two groups that were seen side by side and called one person.
+        Tracks marked as not a face, and tracks for which that mark is removed.
+    different : pairs of groups of tracks
+        Groups that show two people.
+    same : pairs of groups of tracks
+        Groups that were compared and show one person.
     checked : tracks
-        Those that were in doubt and are where they belong.
+        Tracks that were in doubt and are confirmed where they are.
     mixed : groups of tracks
-        Each shows several people.
+        Groups that each show several people.
     waived : pairs of tracks
-        Two that share a frame and are one person all the same.
+        Tracks that share a frame and may still be one person.
     """
 
     cuts: tuple[Cut, ...] = ()
     pins: tuple[Pinned, ...] = ()
     names: tuple[Named, ...] = ()
-    background: tuple[Marked, ...] = ()
+    background: tuple[BackgroundMark, ...] = ()
     not_face: Tracks = ()
     face: Tracks = ()
     different: tuple[Pair, ...] = ()
     same: tuple[Pair, ...] = ()
     checked: Tracks = ()
     mixed: tuple[Tracks, ...] = ()
-    waived: tuple[tuple[Anchored, Anchored], ...] = ()
+    waived: tuple[tuple[AnchorNumber, AnchorNumber], ...] = ()
 
     @classmethod
-    def of(cls, some: Sequence[Words]) -> Words:
-        """Say several things at once, one after the other."""
+    def of(cls, some: Sequence[Edit]) -> Edit:
+        """Combine several edits into one, in order."""
         return cls(**{
             name: tuple(part for one in some for part in getattr(one, name))
             for name in cls.model_fields
         })  # fmt: skip
 
     def anchors(self) -> Iterator[int]:
-        """Give the number of every track that it speaks of."""
+        """Yield the anchor number of every track that it refers to."""
         yield from (cut.track for cut in self.cuts)
         yield from (track for pin in self.pins for track in pin.tracks)
         yield from (*self.not_face, *self.face, *self.checked)
@@ -113,49 +113,49 @@ class Words(Body):
         yield from (track for pair in self.waived for track in pair)
 
 
-class Found(Body):
-    """A track of this scan that is the one an event speaks of."""
+class FoundTrack(Body):
+    """A track of this scan, identified as the track that an event refers to."""
 
-    anchor: Anchored
-    track: Anchored
-
-
-class Clustered(Body):
-    """A clustering that was taken."""
-
-    clustering: Anchored
+    anchor: AnchorNumber
+    track: AnchorNumber
 
 
-class Video(Words):
-    """A video that was put into a cast of several, with what was said of it."""
+class AcceptedClustering(Body):
+    """A clustering that was accepted."""
+
+    clustering: AnchorNumber
+
+
+class AddedVideo(Edit):
+    """A video that was added to a joined cast, with its corrections."""
 
     video: Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class Removed(Body):
-    """A video that was taken out of a cast of several."""
+class RemovedVideo(Body):
+    """A video that was removed from a joined cast."""
 
     video: Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Reversed(Body):
-    """An event that is undone, or done again."""
+    """An event that is undone or redone."""
 
-    event: Anchored
+    event: AnchorNumber
 
 
-#: What each kind of event says. Those of the first line can be undone.
+#: The body of each kind of event. Those in ``ACTIONS`` can be undone.
 ACTIONS: dict[str, type[Body]] = {
-    "name": Words, "background": Words, "merge": Words, "move": Words, "not_face": Words,
-    "answer": Words, "cut": Words, "found": Found, "recluster": Clustered, "add": Video,
-    "remove": Removed,
+    "name": Edit, "background": Edit, "merge": Edit, "move": Edit, "not_face": Edit,
+    "answer": Edit, "cut": Edit, "found": FoundTrack, "recluster": AcceptedClustering,
+    "add": AddedVideo, "remove": RemovedVideo,
 }  # fmt: skip
-KINDS: dict[str, type[Body]] = {**ACTIONS, "join": Words, "undo": Reversed, "redo": Reversed}
+KINDS: dict[str, type[Body]] = {**ACTIONS, "join": Edit, "undo": Reversed, "redo": Reversed}
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that was said: its number in the log, when, by whom, what."""
+    """One event: its number in the log, time, author, kind and body."""
 
     number: int
     at: float
@@ -164,38 +164,38 @@ class Event:
     body: Any
 
     def anchors(self) -> set[int]:
-        """Return the numbers of all tracks that it speaks of."""
-        if isinstance(self.body, Words):
+        """Return the anchor numbers of all tracks that it refers to."""
+        if isinstance(self.body, Edit):
             return set(self.body.anchors())
-        return {self.body.anchor, self.body.track} if isinstance(self.body, Found) else set()
+        return {self.body.anchor, self.body.track} if isinstance(self.body, FoundTrack) else set()
 
 
 def read_body(kind: object, text: str | bytes) -> Body:
-    """Return the body of an event as castlist writes it; another is an InputError."""
+    """Return the body of an event, validated; raise InputError if it is invalid."""
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"an event of an unknown kind, {str(kind)[:40]!r}")
+        raise InputError(f"unknown event kind {str(kind)[:40]!r}")
     try:
         return KINDS[kind].model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"an event {kind!r} with a wrong {where}: {first['msg']}") from error
+        raise InputError(f"event {kind!r}: invalid {where}: {first['msg']}") from error
 
 
 def write_body(body: Body) -> str:
-    """Return a body as text; what is empty is left out."""
+    """Return a body as JSON, without empty fields."""
     return body.model_dump_json(exclude_defaults=True)
 
 
-def check_when(at: Any) -> float:
-    """Return when something was said: seconds that a calendar knows."""
+def check_time(at: Any) -> float:
+    """Return the time of an event, validated: seconds since 1970."""
     if type(at) not in (int, float) or not abs(at) < _LATEST:
-        raise InputError("an event without a time")
+        raise InputError("an event without a valid time")
     return float(at)
 
 
 def live_events(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the events that hold, and those that were undone and can be redone, last first."""
+    """Return the events in effect, and those that can be redone, last undone first."""
     done: list[Event] = []
     undone: list[Event] = []
     for event in events:

@@ -1,4 +1,4 @@
-"""A cast's folder: what a scan, or a join, left in it, and where the videos are."""
+"""The folder of a cast: the files that a scan or a join writes, and where the videos are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.cast import Cast, digest, load_cast, print_of
-from castlist.cast.checks import RUN, amount, are_points, check_format, check_run, number_of
+from castlist.cast.cast import Cast
+from castlist.cast.cast_file import (
+    RUN,
+    check_format,
+    check_id,
+    check_number,
+    check_run,
+    digest,
+    load_cast,
+    scan_digest,
+    valid_embeddings,
+)
 from castlist.cast.events import Event
 from castlist.errors import InputError
 from castlist.io.files import replacing
@@ -23,11 +33,11 @@ from castlist.io.untrusted import load_array, read_json
 from castlist.tracks import TrackSet
 
 TRACKS, CAST, REPORT = "tracks.parquet", "cast.json", "report.html"
-#: A cast that is about to take the place of an earlier one.
+#: A new cast, before it replaces an earlier one.
 NEXT_CAST = "cast.next.json"
 POINTS, CORRECTIONS, FACES = "embeddings.npy", "corrections.db", "faces"
-#: Of a cast of several videos: a folder a video, its characters, and what tells its name from a
-#: track's.
+#: In a cast of several videos: the folder with one folder per video, the file of its characters,
+#: and the separator between the name of a video and the id of a track.
 EPISODES, LABELS, OF = "episodes", "characters.npy", ":"
 
 T = TypeVar("T")
@@ -35,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scanned:
-    """What a scan left in a cast's folder.
+    """The result of a scan or a join, as read from a cast's folder.
 
     Attributes
     ----------
@@ -44,21 +54,21 @@ class Scanned:
     tracks : TrackSet
         The face tracks.
     labels : ndarray of int, shape (n_tracks,)
-        The id of the character that the machine put each track in.
+        The id of the character that clustering assigned to each track.
     points : ndarray of float32, shape (n_tracks, dim)
-        What was clustered.
+        The embeddings that were clustered.
     threshold : float
         τ.
     duration : float
-        Seconds of video, all together.
+        Seconds of video, of all videos together.
     run : dict
-        What ``run.json`` says.
+        The content of ``run.json``.
     scans : tuple of str
-        Which scan of its video the tracks of each video are of.
+        For each video, the hash of the scan that its tracks are of.
     next_id : int
-        The least id that no character was given by a scan or a join.
+        The least id that no scan or join has used.
     taken : frozenset of int
-        Events that took clusterings before this scan was grouped.
+        Events that accepted clusterings before this scan was clustered; they no longer apply.
     """
 
     folder: Path
@@ -77,31 +87,31 @@ class Scanned:
         cls, cast: Cast, points: NDArray[np.float32], about: Mapping[str, Any], folder: Path,
         run: dict[str, Any],
     ) -> Scanned:  # fmt: skip
-        """Return what a scan of one video left.
+        """Return the result of a scan of one video.
 
         Parameters
         ----------
         cast, points
-            What it made, and of what.
+            The cast, and the embeddings that were clustered.
         about : mapping
-            What the cast's file says besides: ``threshold``, ``next``, and ``taken`` if a scan was
-            not the first.
+            The other keys of the cast's file: ``threshold``, ``next``, and ``taken`` if there was
+            an earlier scan.
         folder, run
-            Where it is, and what ``run.json`` says.
+            The folder, and the content of ``run.json``.
         """
         labels = np.full(len(cast.tracks), -1)
         for one in cast.characters:
             labels[one.tracks] = one.number
-        next_id = max(number_of(about["next"]), int(labels.max(initial=0)) + 1)
+        next_id = max(check_id(about["next"]), int(labels.max(initial=0)) + 1)
         return cls(
-            folder, cast.tracks, labels, points, amount(about["threshold"]), cast.duration, run,
-            (print_of(cast.tracks),) * len(cast.tracks.videos), next_id,
-            frozenset(number_of(event) for event in about.get("taken", ())),
+            folder, cast.tracks, labels, points, check_number(about["threshold"]), cast.duration,
+            run, (scan_digest(cast.tracks),) * len(cast.tracks.videos), next_id,
+            frozenset(check_id(event) for event in about.get("taken", ())),
         )  # fmt: skip
 
     @property
     def films(self) -> list[dict[str, Any]]:
-        """What is known of each video."""
+        """The entry of each video in ``run.json``."""
         return list(self.run["videos"] if "videos" in self.run else [self.run.get("video", {})])
 
     @property
@@ -111,29 +121,29 @@ class Scanned:
 
     @cached_property
     def basis(self) -> str:
-        """What tells this clustering of these tracks from another."""
+        """A hash that identifies this clustering of these tracks."""
         return digest(*(scan.encode() for scan in self.scans), self.labels.tobytes())
 
     @cached_property
     def starts(self) -> NDArray[np.float64]:
-        """When each video begins, if they are seen one after another."""
+        """Start of each video, if they are played one after another."""
         lengths = [float(film.get("duration", 0.0)) for film in self.films]
         return np.concatenate([[0.0], np.cumsum(lengths)])[:-1]
 
     def pictures(self, track: str) -> list[Path]:
-        """Find the pictures of a track's faces, best first."""
+        """Return the pictures of a track's faces, best first."""
         return pictures_of(*self._faces_of(track))
 
     def frame(self, track: str) -> Path:
-        """Return where the frame of a track's best picture is, if there is one."""
+        """Return the path of the frame of a track's best picture, which may not exist."""
         return frame_of(*self._faces_of(track))
 
     def picture_counts(self) -> dict[str, int]:
-        """Count the pictures of every track that has some."""
+        """Return the number of pictures of each track that has any."""
         return self._of_all(picture_counts)
 
     def covers(self) -> dict[str, Cover]:
-        """Return what is known of the best picture of every track."""
+        """Return the cover of each track that has one."""
         return self._of_all(read_covers)
 
     def faces_folder(self, track: str) -> Path:
@@ -141,13 +151,10 @@ class Scanned:
         return self._faces_of(track)[0]
 
     def _faces_of(self, track: str) -> tuple[Path, str]:
-        """Return the folder of a track's pictures, and what the track is called there."""
-        episode, _, own = track.rpartition(OF) if self.joined else ("", "", track)
-        home = self.folder / EPISODES / episode if episode else self.folder
-        return home / FACES, own
+        return faces_of(self.folder, track, self.joined)
 
     def _of_all(self, read: Callable[[Path], dict[str, T]]) -> dict[str, T]:
-        """Read something of the pictures of every video, by track."""
+        """Return ``read`` of the pictures of all videos, keyed by track."""
         if not self.joined:
             return read(self.folder / FACES)
         return {
@@ -155,6 +162,17 @@ class Scanned:
             for film in self.films
             for track, value in read(self.folder / EPISODES / film["episode"] / FACES).items()
         }
+
+
+def faces_of(folder: Path, track: str, joined: bool | None = None) -> tuple[Path, str]:
+    """Return the folder of a track's pictures, and the track's id in it.
+
+    ``joined`` is whether it is a cast of several videos; found out from the folder if not given.
+    """
+    joined = (folder / EPISODES).is_dir() if joined is None else joined
+    episode, _, own = track.rpartition(OF) if joined else ("", "", track)
+    home = folder / EPISODES / episode if episode else folder
+    return home / FACES, own
 
 
 def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
@@ -165,11 +183,11 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
     folder : path
         The folder.
     live : iterable of Event
-        The events that hold: of several videos, they say which are in the cast.
+        The events in effect: they determine which videos a joined cast has.
     """
     folder = Path(folder)
     if not (folder / CAST).is_file():
-        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` makes video.cast")
+        raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` writes video.cast")
     if (folder / EPISODES).is_dir():
         return _read_joined(folder, live)
     tracks = read_tracks(folder / TRACKS)
@@ -181,16 +199,18 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
         own = about.get("points", now := digest(points.tobytes())) == now
         found = Scanned.of(cast, points.astype(np.float32), about, folder, run)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder}: damaged or unfinished; scan again ({error})") from error
+        raise InputError(
+            f"{folder}: damaged or unfinished; scan the video again ({error})"
+        ) from error
     points, labels = found.points, found.labels
     fits = points.ndim == 2 and len(points) == len(tracks) and bool((labels > 0).all())
-    if not own or not fits or not are_points(points):
-        raise InputError(f"{folder}: its files do not belong together; scan again")
+    if not own or not fits or not valid_embeddings(points):
+        raise InputError(f"{folder}: its files do not belong together; scan the video again")
     return found
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Read which videos are, or were, in a joined cast."""
+    """Return ``run.json`` of a joined cast, which lists its videos, removed ones included."""
     try:
         run = check_run(read_json(folder / RUN))
         if "videos" in run:
@@ -198,16 +218,18 @@ def read_run(folder: Path) -> dict[str, Any]:
         for film in run.get("videos", []):
             check_name(film["episode"])
             if not isinstance(film["title"], str):
-                raise ValueError("a video without a title")
+                raise ValueError("a video has no title")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: not a cast ({error})") from error
     if "videos" not in run:
-        raise InputError(f"{folder} is the cast of one video; `castlist join` makes one of several")
+        raise InputError(
+            f"{folder} is the cast of one video; `castlist join` makes a cast of several"
+        )
     return run
 
 
-def present(films: Iterable[dict[str, Any]], live: Iterable[Event]) -> list[dict[str, Any]]:
-    """Return the videos that are in a joined cast: those it was joined of, and what holds since."""
+def videos_present(films: Iterable[dict[str, Any]], live: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the videos that are in a joined cast, after the events in effect."""
     films = list(films)
     inside = {film["episode"] for film in films if not film.get("added")}
     for event in live:
@@ -224,11 +246,11 @@ def _read_joined(folder: Path, live: Iterable[Event]) -> Scanned:
     try:
         about = read_json(folder / CAST)
         check_format(folder / CAST, about["format"])
-        films = present(run["videos"], live)
+        films = videos_present(run["videos"], live)
         homes = [folder / EPISODES / film["episode"] for film in films]
         labels = [load_array(home / LABELS) for home in homes]
         points = [load_array(home / POINTS) for home in homes]
-        threshold, next_id = amount(about["threshold"]), number_of(run["next"])
+        threshold, next_id = check_number(about["threshold"]), check_id(run["next"])
         duration = sum(film["duration"] for film in films)
         sets = [read_tracks(home / TRACKS) for home in homes]
         tracks = join_tracks(sets, films)
@@ -238,17 +260,22 @@ def _read_joined(folder: Path, live: Iterable[Event]) -> Scanned:
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{folder}: damaged or unfinished; join again ({error})") from error
     fits = whole.ndim == 2 and len(whole) == len(tracks) and numbers.shape == (len(tracks),)
-    if not fits or numbers.dtype.kind != "i" or not (numbers > 0).all() or not are_points(whole):
+    if (
+        not fits
+        or numbers.dtype.kind != "i"
+        or not (numbers > 0).all()
+        or not valid_embeddings(whole)
+    ):
         raise InputError(f"{folder}: its files do not belong together; join again")
     return Scanned(
         folder, tracks, numbers.astype(np.int64), whole.astype(np.float32), threshold, duration,
-        {**run, "videos": films}, tuple(print_of(one) for one in sets),
+        {**run, "videos": films}, tuple(scan_digest(one) for one in sets),
         max(next_id, int(numbers.max(initial=0)) + 1),
     )  # fmt: skip
 
 
 def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> TrackSet:
-    """Put the tracks of several videos into one set, by ids that tell their video."""
+    """Return the tracks of several videos as one set; ids begin with the name of the video."""
     some = [
         replace(
             one,
@@ -267,24 +294,24 @@ def join_tracks(sets: Sequence[TrackSet], films: Sequence[dict[str, Any]]) -> Tr
 
 
 def check_name(name: str) -> str:
-    """Return a name of a file in its folder, and nowhere else on the disk; else a ValueError."""
+    """Return a file name; raise InputError if it would lead out of its folder."""
     if name in ("", ".", "..") or Path(name).name != name:
-        raise InputError(f"{name!r} is not a file's name")
+        raise InputError(f"{name!r} is not a file name")
     return name
 
 
 def write_points(folder: Path, points: NDArray[np.float32]) -> None:
-    """Write what was clustered."""
+    """Write the embeddings that were clustered."""
     with replacing(folder / POINTS) as partial, partial.open("wb") as file:
         np.save(file, points, allow_pickle=False)
 
 
 def find_video(scanned: Scanned, film: int = 0) -> Path | None:
-    """Find a video of a cast: where it was, or beside the folder."""
+    """Return the path of a video: where it was scanned, or beside the folder; None if gone."""
     video = scanned.films[film]
     places = [
         scanned.folder / str(video.get("path", "")),
         scanned.folder.parent / str(video.get("name", "")),
     ]
-    # os.path: a name too long, or behind a closed door, is a file that is not there.
+    # os.path.isfile is False for names that are too long or not accessible; Path.is_file raises.
     return next((path.resolve() for path in places if os.path.isfile(path)), None)

@@ -1,20 +1,20 @@
-"""The history of a cast in words: what each event did, and which tracks it moved."""
+"""The history of a cast: a description of each event, and the tracks that it moved."""
 
 from __future__ import annotations
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.events import Event, Words
+from castlist.cast.events import Edit, Event
 from castlist.cast.state import Change, State, changes
 from castlist.errors import counted
 
 
-def sentence(cast: CurrentCast, event: Event) -> str:
-    """Say in a sentence what an event did."""
+def describe_event(cast: CurrentCast, event: Event) -> str:
+    """Return a description of an event in one line."""
     body, kind = event.body, event.kind
     if kind in ("undo", "redo"):
-        said = {one.number: one for one, _ in cast.history}.get(body.event)
-        plain = said is not None and said.kind not in ("undo", "redo")  # as castlist writes it
-        what = sentence(cast, said) if said and plain else f"event {body.event}"
+        target = {one.number: one for one, _ in cast.history}.get(body.event)
+        plain = target is not None and target.kind not in ("undo", "redo")  # always so in our logs
+        what = describe_event(cast, target) if target and plain else f"event {body.event}"
         return f"{'undid' if kind == 'undo' else 'did again'}: {what}"
     if kind == "recluster":
         return "clustered again"
@@ -22,10 +22,10 @@ def sentence(cast: CurrentCast, event: Event) -> str:
         return "found a track again"
     if kind in ("add", "remove"):
         return f"{'added' if kind == 'add' else 'removed'} the video {body.video}"
-    return _of_words(kind, body)
+    return _describe_edit(kind, body)
 
 
-def _of_words(kind: str, body: Words) -> str:
+def _describe_edit(kind: str, body: Edit) -> str:
     tracks = counted(sum(len(pin.tracks) for pin in body.pins), "track")
     name = body.names[0].name if body.names else ""
     if kind == "name":
@@ -47,15 +47,15 @@ def _of_words(kind: str, body: Words) -> str:
         return f"cut a track at {body.cuts[0].at:.1f} s" if body.cuts else "cut a track"
     if kind == "join":
         return "joined videos"
-    elsewhere = {rows for _, rows in body.different}  # of them, who they are instead
+    elsewhere = {rows for _, rows in body.different}  # these are in `same` with `instead`
     same = sum(rows not in elsewhere for _, rows in body.same)
     counts = ((same, "the same person"), (len(body.different), "different"))
-    told = [f"{count} {what}" for count, what in (*counts, (len(body.mixed), "mixed")) if count]
-    return f"answered: {', '.join(told)}"
+    parts = [f"{count} {what}" for count, what in (*counts, (len(body.mixed), "mixed")) if count]
+    return f"answered: {', '.join(parts)}"
 
 
 def moves(cast: CurrentCast) -> dict[int, tuple[Change, ...]]:
-    """Return which tracks each event that holds moved, from whom to whom, by its number."""
+    """Return the tracks that each event in effect moved, by event number."""
     state = State.of(cast.scanned.labels[cast.cut_tracks.origin])
     found = {}
     for event in cast.live:

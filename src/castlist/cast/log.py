@@ -1,4 +1,4 @@
-"""The log of a cast: who said what, in SQLite, appended to and never changed."""
+"""The append-only log of corrections of a cast, in SQLite."""
 
 from __future__ import annotations
 
@@ -13,30 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor, check_faces, check_feature
-from castlist.cast.checks import are_points
+from castlist.cast.cast_file import valid_embeddings
 from castlist.cast.database import Database
-from castlist.cast.events import MOST_IDS, Body, Clustered, Event, check_when, read_body, write_body
+from castlist.cast.events import (
+    MOST_IDS,
+    AcceptedClustering,
+    Body,
+    Event,
+    check_time,
+    read_body,
+    write_body,
+)
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 from castlist.io.untrusted import parse_json
 
 
-class ChangedMeanwhile(CastlistError):
-    """Somebody else changed the cast after it was looked at."""
+class ConflictError(CastlistError):
+    """The cast was changed by somebody else since it was read."""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """A clustering that was taken.
+    """A clustering that was accepted.
 
     Attributes
     ----------
     tracks : list of str
-        Which tracks, as :meth:`castlist.cast.anchors.Finder.keys` calls them.
+        Keys of the tracks, as :meth:`castlist.cast.anchors.Finder.keys` returns them.
     labels : ndarray of int
-        The id of each one's character.
+        The id of each track's character.
     points : ndarray of float32
-        What was clustered; empty if that was as the scan left it.
+        The embeddings that were clustered; empty if they are those of the scan.
     """
 
     tracks: list[str]
@@ -45,18 +53,18 @@ class Clustering:
 
 
 class Log(Database):
-    """The events of one cast, the tracks they speak of, the clusterings they chose, and ids.
+    """The events of one cast, the tracks they refer to, accepted clusterings, and reserved ids.
 
     Parameters
     ----------
     path : Path
-        The file. It is made by the first thing that is said.
+        The file. The first write creates it.
     """
 
     @property
     def last(self) -> int:
-        """Number of the last event; 0 if nothing was said yet."""
-        if self._nothing_yet:
+        """Number of the last event; 0 if there is none."""
+        if self._empty:
             return 0
         return int(self._read("SELECT max(number) FROM events")[0][0] or 0)
 
@@ -68,26 +76,27 @@ class Log(Database):
         Parameters
         ----------
         kind, body
-            What it says.
+            Its kind and body.
         after : int
-            The last event that was seen; if there is another since, it is refused.
+            Number of the last event that the caller has seen. ConflictError is raised if there are
+            later ones.
         who : str, optional
-            Who says it; the user if not given.
+            The author; the current user if not given.
         new : sequence of int
-            Ids of the characters that it makes, as :meth:`next_id` said; if they are not free any
-            more, it is refused.
+            Ids of the characters that it creates, from :meth:`next_id`. ConflictError is raised if
+            they have been taken since.
         """
         with self._writing() as db:
-            _check_seen(db, after)
+            _check_last(db, after)
             _take_ids(db, new)
             return _insert(db, kind, body, who)
 
     def append_clustering(
         self, clustering: Clustering, after: int, who: str | None = None, new: Sequence[int] = ()
     ) -> Event:
-        """Keep a clustering and append the event that takes it: both, or neither."""
+        """Store a clustering and append the event that accepts it, in one transaction."""
         with self._writing() as db:
-            _check_seen(db, after)
+            _check_last(db, after)
             _take_ids(db, new)
             cursor = db.execute(
                 "INSERT INTO clusterings (tracks, labels, points) VALUES (?, ?, ?)",
@@ -96,12 +105,12 @@ class Log(Database):
                     clustering.points.astype("<f4").tobytes(),
                 ),
             )  # fmt: skip
-            body = Clustered(clustering=int(cursor.lastrowid or 0))
+            body = AcceptedClustering(clustering=int(cursor.lastrowid or 0))
             return _insert(db, "recluster", body, who)
 
     def events(self, after: int = 0) -> list[Event]:
-        """Return what was said after an event."""
-        if self._nothing_yet:
+        """Return the events after an event number."""
+        if self._empty:
             return []
         rows = self._read(
             "SELECT number, at, who, kind, body FROM events WHERE number > ? ORDER BY number", after
@@ -112,9 +121,9 @@ class Log(Database):
         found = []
         for number, at, who, kind, text in rows:
             try:
-                event = Event(number, check_when(at), str(who), kind, read_body(kind, text))
+                event = Event(number, check_time(at), str(who), kind, read_body(kind, text))
                 if not event.anchors() <= known:
-                    raise InputError("it speaks of tracks that are not in the log")
+                    raise InputError("it refers to tracks that are not in the log")
             except (ValueError, TypeError) as error:
                 raise InputError(
                     f"{self.path}: a damaged log of corrections (event {number}: {error})"
@@ -123,7 +132,7 @@ class Log(Database):
         return found
 
     def anchor(self, anchors: Sequence[Anchor]) -> list[int]:
-        """Store tracks that an event will speak of; return their numbers."""
+        """Store tracks that an event will refer to; return their numbers."""
         with self._writing() as db:
             db.executemany(
                 "INSERT OR IGNORE INTO anchors (scan, track, video, faces, describer, feature) "
@@ -143,8 +152,8 @@ class Log(Database):
             ]
 
     def anchors(self, after: int = 0) -> dict[int, Anchor]:
-        """Return the tracks stored after a number, by number."""
-        if self._nothing_yet:
+        """Return the tracks stored after a number, keyed by number."""
+        if self._empty:
             return {}
         rows = self._read(
             "SELECT number, scan, video, track, faces, describer, feature FROM anchors "
@@ -162,7 +171,7 @@ class Log(Database):
             raise InputError(f"{self.path}: a damaged log of corrections ({error})") from error
 
     def clustering(self, number: int) -> Clustering:
-        """Return a clustering that was taken."""
+        """Return an accepted clustering."""
         found = self._read(
             "SELECT tracks, labels, points FROM clusterings WHERE number = ?", number
         )
@@ -173,31 +182,31 @@ class Log(Database):
             points = np.frombuffer(where, "<f4").astype(np.float32)
             points = points.reshape(len(labels) if len(points) else 0, -1 if len(points) else 0)
             if not isinstance(tracks, list) or not all(isinstance(one, str) for one in tracks):
-                raise ValueError("of no tracks")
-            if len(tracks) != len(labels) or not are_points(points):
-                raise ValueError("its parts do not fit")
+                raise ValueError("its tracks are not a list of keys")
+            if len(tracks) != len(labels) or not valid_embeddings(points):
+                raise ValueError("its arrays do not fit together")
             if not ((labels > 0) & (labels < MOST_IDS)).all():
-                raise ValueError("an id that is none")
+                raise ValueError("an invalid id")
         except (ValueError, TypeError) as error:
             raise InputError(f"{self.path}: a damaged clustering ({error})") from error
         return Clustering(tracks, labels, points)
 
     def next_id(self, first: int) -> int:
-        """Return the least id that is free now, ``first`` if nobody reserved it."""
-        if self._nothing_yet:
+        """Return the least free id that is at least ``first``."""
+        if self._empty:
             return first
         known = self._read("SELECT max(next) FROM ids")[0][0]
         return max(first, known) if type(known) is int else first
 
     def reserve(self, count: int, first: int) -> int:
-        """Reserve ids that nobody was given and nobody else will be; return the first of them.
+        """Reserve ids that were never used and never will be again; return the first of them.
 
         Parameters
         ----------
         count : int
-            How many.
+            Number of ids.
         first : int
-            The least that is free, as far as the folder's other files say.
+            The least free id according to the other files of the folder.
         """
         with self._writing() as db:
             free = max(first, _free(db))
@@ -206,27 +215,27 @@ class Log(Database):
             return free
 
 
-def _check_seen(db: sqlite3.Connection, after: int) -> None:
-    """Refuse to go on if more was said than who speaks has seen."""
+def _check_last(db: sqlite3.Connection, after: int) -> None:
+    """Raise ConflictError if there are events that the caller has not seen."""
     last = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
     if last != after:
-        raise ChangedMeanwhile("the cast was changed by somebody else meanwhile; look at it again")
+        raise ConflictError("the cast was changed by somebody else; reload it and try again")
 
 
 def _free(db: sqlite3.Connection) -> int:
-    """Return the least id that nobody took."""
+    """Return the least id that is not taken."""
     known = db.execute("SELECT max(next) FROM ids").fetchone()[0]
     return known if type(known) is int else 1
 
 
 def _take_ids(db: sqlite3.Connection, new: Sequence[int]) -> None:
-    """Let ids be taken: nobody is given them again, also if what they were for is undone."""
+    """Mark ids as taken. They are never reused, even if their event is undone."""
     if not new:
         return
     if min(new) < _free(db):
-        raise ChangedMeanwhile("characters were made by somebody else meanwhile; try again")
+        raise ConflictError("characters were created by somebody else; try again")
     if max(new) + 1 >= MOST_IDS:
-        raise InputError("no numbers are left for characters")
+        raise InputError("no ids are left for new characters")
     db.execute("DELETE FROM ids")
     db.execute("INSERT INTO ids (next) VALUES (?)", (max(new) + 1,))
 
@@ -243,5 +252,5 @@ def _insert(db: sqlite3.Connection, kind: str, body: Body, who: str | None) -> E
 def _user() -> str:
     try:
         return printable(getpass.getuser())
-    except (OSError, KeyError, ImportError):  # no such user here, as in some containers
+    except (OSError, KeyError, ImportError):  # no such user, as in some containers
         return ""

@@ -1,4 +1,4 @@
-"""Cluster the tracks that nobody has spoken of around those that a person placed."""
+"""Cluster the tracks without corrections around those that a person assigned."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.balls import Balls
 from castlist.cast.current import CurrentCast
 from castlist.cast.links import Links
-from castlist.cast.log import ChangedMeanwhile, Clustering
+from castlist.cast.log import Clustering, ConflictError
+from castlist.cast.matching import Balls
 from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
@@ -30,31 +30,31 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Proposal:
-    """Another clustering, not yet taken.
+    """A new clustering that is not accepted yet.
 
     Attributes
     ----------
     labels : ndarray of int
-        The id that the machine gives each track; of pinned ones, as it is.
+        The id that clustering assigns to each track; unchanged for pinned ones.
     points : ndarray of float32
-        What was clustered.
+        The embeddings that were clustered.
     changes : tuple of Change
-        What would be different, the largest first.
+        The tracks that would move, the largest group first.
     names : dict
         Names of characters.
     after : int
-        Number of the last event it knows of.
+        Number of the last event that it includes.
     new : tuple of int
-        Ids of characters that are new.
+        Ids of new characters.
     basis : str
-        The scan and clustering it comes after.
+        Hash of the scan and clustering that it is based on.
     tuned : bool
-        Whether the points are new.
+        Whether the model was fine-tuned, so that the embeddings are new.
     n_characters : int
-        How many characters it has, as clustered.
+        Number of characters, as clustered.
     given_up : ndarray of int, shape (m, 2)
-        Tracks that share a frame and would be one character: the number that the scan was asked
-        for needs it.
+        Pairs of tracks that share a frame and would be one character, because the requested number
+        of characters requires it.
     """
 
     labels: Rows
@@ -70,36 +70,36 @@ class Proposal:
 
 
 def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = silent) -> Proposal:
-    """Return another clustering with what was said; nothing changes until :func:`accept`.
+    """Return a new clustering that respects all corrections; :func:`accept` applies it.
 
-    The number of characters that the scan was asked for still counts: tracks that share a frame
-    come together where it needs that, and what was said is not given up for it.
+    The number of characters that was requested for the scan still applies: tracks that share a
+    frame are merged if it requires that. Corrections are never given up for it.
 
     Parameters
     ----------
     cast : Corrections
         The cast.
     tuned : bool
-        Fine-tune the model first, with the pairs that were said.
+        Fine-tune the model first, with the pairs from corrections.
     progress : callable
-        Told how far it is.
+        Called with the stage, the number of items done and the total.
     """
     with cast.lock:
         after, scanned = cast.refresh(), cast.scanned
         points, tracks = cast.points, cast.tracks
-        said = Links.of(cast.state, cast.overlaps)
+        corrected = Links.of(cast.state, cast.overlaps)
         owner, base, pin = cast.state.owner, cast.state.base.copy(), cast.state.pin.copy()
         face = np.flatnonzero(~cast.state.not_face)
-        names, spoken = dict(cast.state.names), cast.state.spoken_of()
+        names, corrected_ids = dict(cast.state.names), cast.state.corrected_ids()
         parts, next_id = cast.cut_tracks.parts, cast.log.next_id(cast.next_id)
     if not len(face):
         return Proposal(base, points, (), {}, after, scanned.basis)
     if tuned and scanned.joined:
-        raise InputError("a cast of several videos is not fine-tuned; its videos are")
+        raise InputError("a joined cast cannot be fine-tuned; fine-tune the casts of its videos")
     if tuned:
         start = model_of(cast)
         chosen = np.setdiff1d(face, parts)
-        kept = {key: _both(getattr(said, key), chosen) for key in ("must", "cannot", "avoid")}
+        kept = {key: _both(getattr(corrected, key), chosen) for key in ("must", "cannot", "avoid")}
         shared = kept["avoid"][owner[kept["avoid"][:, 0]] != owner[kept["avoid"][:, 1]]]
         two = np.unique(np.concatenate([kept["cannot"], shared]), axis=0)
         model = finetune(
@@ -109,10 +109,10 @@ def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = sile
         points = points.copy()
         points[chosen] = embed_tracks(tracks[chosen], model)
     asked = scanned.run.get("settings", {})
-    given_up = said.avoid[:0]
+    given_up = corrected.avoid[:0]
     if scanned.joined:
-        # Of several videos, characters are put together, and not taken apart.
-        links, rows = said, said.rows
+        # In a joined cast, characters are merged and never split.
+        links, rows = corrected, corrected.rows
         unit = np.unique(owner[rows], return_inverse=True)[1]
         made = regrouped(points[rows], unit, scanned.threshold, **links.among())
     else:
@@ -124,7 +124,7 @@ def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = sile
         )
         given_up = rows[given_up]
     labels = base.copy()
-    ids, new = ids_of_clusters(links, made, pin, owner, spoken, lambda count: next_id)
+    ids, new = ids_of_clusters(links, made, pin, owner, corrected_ids, lambda count: next_id)
     loose = pin[rows] == 0
     labels[rows[loose]] = ids[loose]
     then = np.where(pin > 0, pin, labels)
@@ -143,10 +143,10 @@ def links_around(
     asked: dict[str, Any],
     members: Rows,
 ) -> Links:
-    """Return the links for clustering around what was said.
+    """Return the links for clustering around corrections.
 
-    If a number of characters is asked for, all tracks pinned to one are must-linked, so that
-    clusters are characters.
+    If a number of characters is requested, all tracks pinned to one character are must-linked, so
+    that clusters are characters.
     """
     if any(asked.get(key) for key in ("n_characters", "min_characters", "max_characters")):
         return Links.of(cast.state, cast.overlaps)
@@ -161,7 +161,7 @@ def cluster_around(
     folder: Path, points: NDArray[np.floating], threshold: float, asked: dict[str, Any],
     links: dict[str, Rows], progress: Progress,
 ) -> tuple[Rows, Rows]:  # fmt: skip
-    """Cluster points as a scan was asked to; return labels, and avoid-links that were given up."""
+    """Cluster points as requested for a scan; return labels, and avoid-links that were given up."""
     wanted = asked.get("n_characters")
     try:
         found = cluster_points(
@@ -172,21 +172,21 @@ def cluster_around(
     except NumberError as error:
         bound = "at least" if error.asked < error.possible else "at most"
         raise InputError(
-            f"{folder} was scanned for {counted(error.asked, 'character')}, and what was said "
-            f"since makes them {bound} {error.possible}; scan again with another number, or undo "
-            "some of it"
+            f"{folder} was scanned for {counted(error.asked, 'character')}, but corrections "
+            f"require {bound} {error.possible}; scan again with another number, or undo some "
+            "corrections"
         ) from error
     return found.labels, found.given_up
 
 
 def accept(cast: CurrentCast, proposal: Proposal, *, after: int | None = None) -> None:
-    """Take another clustering; it can be undone as everything else."""
+    """Accept a new clustering, as an event that can be undone."""
     with cast.lock:
         if cast.scanned.basis != proposal.basis:
-            raise ChangedMeanwhile("the video was scanned again since this clustering was made")
+            raise ConflictError("the video was scanned again since this clustering was computed")
         points = proposal.points if proposal.tuned else proposal.points[:0]
         labels = proposal.labels.copy()
-        first = cast.log.next_id(cast.next_id)  # others may have been made meanwhile
+        first = cast.log.next_id(cast.next_id)  # others may have created characters
         new = range(first, first + len(proposal.new))
         for number, before in zip(new, proposal.new, strict=True):
             labels[proposal.labels == before] = number
@@ -202,28 +202,28 @@ def ids_of_clusters(
     clusters: Rows,
     pin: Rows,
     before: Rows,
-    spoken: set[int],
+    corrected: set[int],
     reserve: Callable[[int], int],
 ) -> tuple[Rows, tuple[int, ...]]:
-    """Return the id of each track's character, of those that were clustered, and the new ids.
+    """Return the id of each clustered track's character, and the ids that are new.
 
-    A cluster with pinned tracks has their id. Another one keeps the id of the character that it
-    shares most tracks with, if nobody spoke of that: else it gets a new one. If most tracks of a
-    character are not pinned, the cluster that has most of all its tracks keeps its id too, unless
-    it is kept apart from the pinned ones.
+    A cluster with pinned tracks has their id. Any other cluster keeps the id of the character that
+    it shares most tracks with, if that has no corrections; otherwise it gets a new id. If most
+    tracks of a corrected character are not pinned, the cluster with more than half of its tracks
+    keeps its id too, unless it is kept apart from the pinned ones.
 
     Parameters
     ----------
     links : Links
-        Which tracks were clustered, and with what.
+        The links, and the tracks that were clustered.
     clusters : ndarray of int
-        The cluster of each of these; none has tracks that are pinned to two ids.
+        The cluster of each of these tracks; none has tracks pinned to two ids.
     pin, before : ndarray of int, shape (n_tracks,)
         The id that each track is pinned to, and that of its character before; 0 for none.
-    spoken : set of int
-        The ids of which a person said something.
+    corrected : set of int
+        The ids that have corrections.
     reserve : callable
-        Reserves so many new ids, and returns the first.
+        Reserves a number of new ids, and returns the first.
     """
     cluster = np.full(len(pin), -1)
     cluster[links.rows] = clusters
@@ -237,10 +237,10 @@ def ids_of_clusters(
         one, old = pairs[:, k].tolist()
         if not old or ids[one]:
             continue
-        if old not in spoken and old not in taken:
+        if old not in corrected and old not in taken:
             ids[one] = old
             taken.add(old)
-        elif old in spoken and 2 * counts[k] > (before == old).sum():
+        elif old in corrected and 2 * counts[k] > (before == old).sum():
             own, theirs = cluster[links.apart] == one, pin[links.apart] == old
             if not (own & theirs[:, ::-1]).any():
                 ids[one] = old
@@ -259,22 +259,22 @@ def regrouped(
     cannot_link: Rows,
     avoid_link: Rows,
 ) -> Rows:
-    """Return the group of each track: complete linkage of the middles of units at τ."""
+    """Return the group of each track: complete linkage of the centres of characters at τ."""
     cannot = unit[np.concatenate([cannot_link, avoid_link])]
     cannot = cannot[cannot[:, 0] != cannot[:, 1]]
     made = complete_linkage(
-        Balls.of(points, unit).middles, threshold, must_link=unit[must_link], cannot_link=cannot
+        Balls.of(points, unit).centres, threshold, must_link=unit[must_link], cannot_link=cannot
     )
     return np.asarray(made.labels[unit])
 
 
 def _both(pairs: Rows, rows: Rows) -> Rows:
-    """Return the pairs of which both are among some tracks."""
+    """Return the pairs with both tracks in ``rows``."""
     return pairs[np.isin(pairs, rows).all(axis=1)]
 
 
 def model_of(cast: CurrentCast) -> BallModel:
-    """Return the model that the scan began with."""
+    """Return the model that the scan was given, before fine-tuning."""
     noted = cast.scanned.run.get("settings", {})
     name = str(noted.get("model", "shipped"))
     if name == "shipped":
@@ -284,7 +284,7 @@ def model_of(cast: CurrentCast) -> BallModel:
     wanted = noted.get("model_print")
     if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
         raise InputError(
-            f"{path}: not the model that {cast.scanned.folder} was scanned with; put that one "
-            "back, or scan the video again"
+            f"{path}: not the model that {cast.scanned.folder} was scanned with; restore that "
+            "model, or scan the video again"
         )
     return model

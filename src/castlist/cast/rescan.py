@@ -1,4 +1,4 @@
-"""A video that is scanned again: its tracks are others, and characters keep their ids."""
+"""Cluster a video that is scanned again: tracks are new, and characters keep their ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.anchors import anchors_of, find_anchors
-from castlist.cast.cast import load_cast, print_of
+from castlist.cast.cast_file import load_cast, scan_digest
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import live_events
 from castlist.cast.folder import CAST, CORRECTIONS, NEXT_CAST, Scanned
@@ -32,11 +32,11 @@ class Regrouped:
     Attributes
     ----------
     labels : ndarray of int
-        The id of each track's character: of pinned ones, what it was before a person spoke.
+        The id of each track's character; for pinned tracks, the one before corrections.
     next_id : int
-        The least id that nobody has.
+        The least unused id.
     taken : list of int
-        Events that took clusterings of earlier scans: they hold no longer.
+        Events that accepted clusterings of earlier scans; they no longer apply.
     """
 
     labels: Rows
@@ -45,13 +45,13 @@ class Regrouped:
 
 
 def was_scanned(folder: Path) -> bool:
-    """Say whether there is an earlier scan in a folder, whole, or anything was said of one."""
+    """Return whether a folder has a complete earlier scan, or corrections of one."""
     with closing(Log(folder / CORRECTIONS)) as log:
         if log.last > 0:
             return True
-    with suppress(InputError), closing(CurrentCast(folder)):
+    with suppress(InputError), CurrentCast(folder):
         return True
-    return False  # none, or so damaged that nobody knows its characters
+    return False  # none, or damaged beyond use
 
 
 def regroup(
@@ -63,7 +63,7 @@ def regroup(
     *,
     progress: Progress = silent,
 ) -> Regrouped:
-    """Cluster the tracks of a new scan around what was said of those of an earlier one.
+    """Cluster the tracks of a new scan around the corrections of an earlier one.
 
     Parameters
     ----------
@@ -76,22 +76,22 @@ def regroup(
     threshold : float
         τ.
     asked : dict
-        ``n_characters``, ``min_characters`` and ``max_characters``, if they are set.
+        ``n_characters``, ``min_characters`` and ``max_characters``, if given.
     progress : callable
-        Told how far it is.
+        Called with the stage, the number of items done and the total.
     """
     with closing(Log(folder / CORRECTIONS)) as log:
         first = log.next_id(next_id(folder))
         live, _ = live_events(log.events())
-    # Clusterings that were taken before it count no longer, also if its tracks are the same.
+    # Clusterings that were accepted before no longer apply, even if the tracks are the same.
     taken = [event.number for event in live if event.kind == "recluster"]
-    # Until they are clustered, every track is somebody else, and nobody who is there.
+    # Until they are clustered, every track is a new character of its own.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
         folder, tracks, alone, points, threshold, 0.0, {},
-        (print_of(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
+        (scan_digest(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
     )  # fmt: skip
-    with closing(CurrentCast(folder, scanned=new)) as cast:
+    with CurrentCast(folder, scanned=new) as cast:
         owner, base = _before(folder, cast)
         state = cast.state
         links = links_around(cast, cast.points, threshold, asked, owner)
@@ -108,41 +108,41 @@ def regroup(
                 free = max(free, begin + count)
                 return begin
 
-            ids, _ = ids_of_clusters(links, made, state.pin, owner, state.spoken_of(), reserve)
+            ids, _ = ids_of_clusters(links, made, state.pin, owner, state.corrected_ids(), reserve)
             loose = state.pin[rows] == 0
             labels[rows[loose]] = ids[loose]
-        nobody = np.flatnonzero(labels == 0)  # no faces, and new
-        if len(nobody):
-            begin = cast.log.reserve(len(nobody), free)
-            labels[nobody] = np.arange(begin, begin + len(nobody))
-        # A track that was cut is pinned in its parts: whose it is as a whole does not matter.
+        unassigned = np.flatnonzero(labels == 0)  # not a face, and new
+        if len(unassigned):
+            begin = cast.log.reserve(len(unassigned), free)
+            labels[unassigned] = np.arange(begin, begin + len(unassigned))
+        # The parts of a cut track are pinned: the label of the whole track does not matter.
         whole = np.zeros(len(tracks), np.int64)
         whole[cast.cut_tracks.origin[::-1]] = labels[::-1]
         return Regrouped(whole, max(free, int(labels.max(initial=0)) + 1), taken)
 
 
 def next_id(folder: Path) -> int:
-    """Return the least id that no character of the folder has, as far as its file says."""
+    """Return the least unused id of a folder, according to ``cast.json``."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         return max(1, int(read_json(folder / CAST)["next"]))
     return 1
 
 
 def _before(folder: Path, cast: CurrentCast) -> tuple[Rows, Rows]:
-    """Return whose the tracks were in the earlier scan, and whose as clustered; 0 for nobody's."""
+    """Return the id of each track in the earlier scan, corrected and as clustered; 0 for none."""
     owner, base = (np.zeros(len(cast.tracks), np.int64) for _ in range(2))
     try:
         earlier = CurrentCast(folder)
-    except InputError:  # none, or damaged: what was said is in the log
-        with suppress(InputError):  # or it was about to be replaced
+    except InputError:  # none, or damaged: corrections are in the log
+        with suppress(InputError):  # there may be a new cast that has not replaced it yet
             for one in load_cast(folder / NEXT_CAST, cast.scanned.tracks).characters:
                 owner[np.isin(cast.cut_tracks.origin, one.tracks)] = one.number
         return owner, owner.copy()
-    with closing(earlier):
+    with earlier:
         anchors = anchors_of(
-            earlier.tracks, range(len(earlier.tracks)), earlier.scanned.scans, earlier.looks
+            earlier.tracks, range(len(earlier.tracks)), earlier.scanned.scans, earlier.mean_features
         )
-        found = find_anchors(cast.tracks, anchors, cast.looks)
+        found = find_anchors(cast.tracks, anchors, cast.mean_features)
         for k, (rows, _) in enumerate(found):
             owner[rows] = earlier.state.owner[k]
             base[rows] = earlier.state.base[k]

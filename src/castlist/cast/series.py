@@ -12,16 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.balls import Balls
 from castlist.cast.cast import make_cast
 from castlist.cast.current import CurrentCast
-from castlist.cast.episodes import BALLS, MODEL, film_of, write_about, write_episode, write_labels
-from castlist.cast.events import Event, Removed, Video, Words, live_events
-from castlist.cast.folder import CORRECTIONS, FACES, TRACKS, join_tracks, present, read_run
-from castlist.cast.inherited import inherited_words
-from castlist.cast.log import ChangedMeanwhile, Log
+from castlist.cast.episodes import (
+    BALLS,
+    MODEL,
+    inherited_edits,
+    video_entry,
+    write_about,
+    write_episode,
+    write_labels,
+)
+from castlist.cast.events import AddedVideo, Edit, Event, RemovedVideo, live_events
+from castlist.cast.folder import CORRECTIONS, FACES, TRACKS, join_tracks, read_run, videos_present
+from castlist.cast.log import ConflictError, Log
+from castlist.cast.matching import (
+    Balls,
+    Link,
+    NameConflict,
+    group_across_videos,
+    local_characters,
+    name_conflicts,
+    place_in_balls,
+)
 from castlist.cast.recluster import model_of
-from castlist.cast.units import Conflict, Link, conflicts_of, place_units, put_together, units_of
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import InputError
@@ -35,15 +49,15 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
-class AlreadyThere(InputError):
-    """What was to be made is there."""
+class AlreadyExistsError(InputError):
+    """The joined cast, or the video in it, exists already."""
 
 
-class Source(CurrentCast):
-    """The cast of one video, as it was when it was read.
+class SourceCast(CurrentCast):
+    """The cast of one video that is joined or added, as it was when it was read.
 
-    It is not locked: it may lie where nothing can be written, be given twice, or go into two casts
-    at once. Instead, who took its pictures asks in the end whether they were still its own.
+    It is not locked, because its folder may be read-only, or be joined into two casts at once.
+    Instead, call :meth:`check_same` after copying its pictures.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -51,24 +65,22 @@ class Source(CurrentCast):
         super().__init__(folder)
         if self.scanned.joined:
             self.close()
-            raise InputError(f"{folder} is a joined cast; give the casts of its videos")
+            raise InputError(f"{folder} is a joined cast; give the casts of its videos instead")
 
     def check_same(self) -> None:
-        """Refuse what was taken from it, if it was scanned again since it was read."""
+        """Raise ConflictError if the video was scanned again since the cast was read."""
         if _stamp(self.folder) != self._noted:
-            raise ChangedMeanwhile(
-                f"{self.folder} was scanned again meanwhile; wait for its end, and try again"
-            )
+            raise ConflictError(f"{self.folder} was scanned again while it was read; try again")
 
     def embedded(self, model: BallModel) -> tuple[Floats, Floats]:
-        """Return embeddings by the model of all videos, so that they compare: whole, and cut."""
+        """Return embeddings by the common model, of the whole tracks and of the cut tracks."""
         whole = np.empty((0, 0), np.float32)
         if len(self.scanned.tracks):
             whole = embed_tracks(self.scanned.tracks, model)
-        return whole, self.cut_tracks.points(whole, self.looks)
+        return whole, self.cut_tracks.points(whole, self.mean_features)
 
     def whole_labels(self, labels: Rows) -> Rows:
-        """Return labels of the tracks as scanned: of one that is cut, that of its first part."""
+        """Return labels of the tracks as scanned; a cut track has that of its first part."""
         whole = np.zeros(len(self.scanned.tracks), np.int64)
         whole[self.cut_tracks.origin[::-1]] = labels[::-1]
         return whole
@@ -76,43 +88,43 @@ class Source(CurrentCast):
 
 def join(
     folders: Sequence[str | Path], out: str | Path, *, link: Link = complete_linkage
-) -> list[Conflict]:
-    """Make one cast of the casts of several videos.
+) -> list[NameConflict]:
+    """Join the casts of several videos into one cast.
 
-    The characters of the videos, as corrected, are put together and never taken apart: by complete
-    linkage of their balls' middles at τ.
+    The characters of the videos, as corrected, are merged by complete linkage of the centres of
+    their balls at τ. They are never split.
 
     Parameters
     ----------
     folders : sequence of paths
         Casts of single videos.
     out : path
-        The folder of the joined cast, which must not be there yet.
+        The folder of the joined cast, which must not exist yet.
     link : callable
-        What groups the middles: :func:`castlist.ray_linkage` does it on a Ray cluster,
-        with the same result.
+        The linkage function; :func:`castlist.ray_linkage` runs on a Ray cluster, with
+        the same result.
 
     Returns
     -------
-    list of Conflict
-        Where names say otherwise than faces. Names are believed, and nothing is guessed.
+    list of NameConflict
+        Characters whose names contradict their faces. Names take precedence.
     """
     out = Path(out)
     if len({Path(folder).resolve() for folder in folders}) < 2:
-        raise InputError("two casts at least are needed to join")
+        raise InputError("joining needs at least two casts")
     if not out.name:
-        raise InputError(f"{out}: a joined cast needs a folder of its own; name one that is new")
-    # Beside it, and moved when whole: half a cast is none.
+        raise InputError(f"{out}: a joined cast needs a folder of its own; give a new one")
+    # Written beside it, and renamed when complete.
     beside = out.with_name(f".{out.name}.partial")
     with locked(beside):
         if out.exists():
             if not is_joined(out):
-                raise InputError(f"{out} is there already; give another folder")
-            raise AlreadyThere(
-                f"{out} is there already; `castlist add` puts one more video into it"
+                raise InputError(f"{out} exists already; give another folder")
+            raise AlreadyExistsError(
+                f"{out} exists already; `castlist add` adds one more video to it"
             )
         partial = beside / "cast"
-        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(partial, ignore_errors=True)  # left by a killed process
         try:
             conflicts = _join(folders, out, partial, link)
             os.replace(partial, out)
@@ -122,18 +134,20 @@ def join(
     return conflicts
 
 
-def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -> list[Conflict]:
-    """Write the cast of several into a folder that will be moved to ``out``."""
+def _join(
+    folders: Sequence[str | Path], out: Path, partial: Path, link: Link
+) -> list[NameConflict]:
+    """Write the joined cast into a folder that will be renamed to ``out``."""
     with ExitStack() as stack:
-        casts = [stack.enter_context(closing(Source(folder))) for folder in folders]
+        casts = [stack.enter_context(SourceCast(folder)) for folder in folders]
         films: list[dict[str, Any]] = []
         for cast in casts:
             _refuse_twice(cast, films, out)
-            films.append(film_of(cast.scanned, out, films, films))
+            films.append(video_entry(cast.scanned, out, films, films))
         model = model_of(casts[0])
         points = [cast.embedded(model) for cast in casts]
-        units = units_of(casts, [cut for _, cut in points])
-        groups = put_together(units, model.threshold, link)
+        units = local_characters(casts, [cut for _, cut in points])
+        groups = group_across_videos(units, model.threshold, link)
         labels = _by_screen_time(casts, films, groups[units.of_track])
         place = np.zeros(len(units.names), np.int64)
         place[units.of_track] = labels
@@ -153,21 +167,17 @@ def _join(folders: Sequence[str | Path], out: Path, partial: Path, link: Link) -
         named: set[int] = set()
         marked: set[int] = set()
         with closing(Log(partial / CORRECTIONS)) as log:
-            words = [
-                inherited_words(cast, film, own, log, named, marked)
+            edits = [
+                inherited_edits(cast, film, own, log, named, marked)
                 for film, cast, own in zip(films, casts, own_labels, strict=True)
             ]
-            fields = {
-                name: tuple(value for one in words for value in getattr(one, name))
-                for name in Words.model_fields
-            }
-            log.append("join", Words(**fields), 0)
+            log.append("join", Edit.of(edits), 0)
         balls_of(partial).save(partial / BALLS)
-    return conflicts_of(units, place, model.threshold)
+    return name_conflicts(units, place, model.threshold)
 
 
-def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
-    """Put one more video into a joined cast; who was there stays who they are.
+def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]:
+    """Add one more video to a joined cast; existing characters keep their tracks and ids.
 
     Parameters
     ----------
@@ -178,67 +188,69 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[Conflict], int]:
 
     Returns
     -------
-    conflicts : list of Conflict
-        Where names say otherwise than faces.
+    conflicts : list of NameConflict
+        Characters whose names contradict their faces.
     new : int
-        How many characters are new.
+        Number of new characters.
     """
     folder = Path(folder)
     with (
-        locked(folder), closing(Source(video)) as cast, closing(Log(folder / CORRECTIONS)) as log
-    ):  # fmt: skip
+        locked(folder),
+        SourceCast(video) as cast,
+        closing(Log(folder / CORRECTIONS)) as log,
+    ):
         run, events = read_run(folder), log.events()
         ever = {event.body.video for event in events if event.kind == "add"}
-        # Without those of an `add` that was killed before its event.
+        # Without those of an `add` that was killed before it appended its event.
         run["videos"] = [f for f in run["videos"] if not f.get("added") or f["episode"] in ever]
-        inside = present(run["videos"], live_events(events)[0])
+        inside = videos_present(run["videos"], live_events(events)[0])
         _refuse_twice(cast, inside, folder)
-        film = {**film_of(cast.scanned, folder, run["videos"], inside), "added": True}
+        film = {**video_entry(cast.scanned, folder, run["videos"], inside), "added": True}
         model = load_model(folder / MODEL)
         whole, points = cast.embedded(model)
-        units = units_of([cast], [points])
+        units = local_characters([cast], [points])
         balls = balls_of(folder)
         first = log.next_id(run["next"])
-        place, conflicts = place_units(units, balls, model.threshold, first)
+        place, conflicts = place_in_balls(units, balls, model.threshold, first)
         new = np.unique(place[place >= first]).tolist()
         labels = place[units.of_track]
-        # First what nobody sees yet: killed in between, it is as if nothing had been added.
+        # First files that nothing refers to yet: if killed in between, nothing has been added.
         write_episode(folder, film, cast.scanned.tracks, whole, cast.folder / FACES)
         cast.check_same()
         write_labels(folder, film, cast.whole_labels(labels))
         known = dict(zip(balls.numbers.tolist(), balls.names.tolist(), strict=True))
         named = {number for number, name in known.items() if name}
-        words = inherited_words(cast, film, labels, log, named, set(known))
+        edits = inherited_edits(cast, film, labels, log, named, set(known))
         run["videos"].append(film)
         write_about(folder, run, model.threshold)
-        body = Video(video=film["episode"], **dict(words))
+        body = AddedVideo(video=film["episode"], **dict(edits))
         try:
             last = log.append("add", body, balls.known[1], new=new).number
-        except ChangedMeanwhile as error:
-            raise ChangedMeanwhile(
-                f"{folder}: somebody changed it meanwhile; add the video again"
+        except ConflictError as error:
+            raise ConflictError(
+                f"{folder}: changed by somebody else; add the video again"
             ) from error
-        names = {name.id: name.name for name in words.names}
+        names = {name.id: name.name for name in edits.names}
         face = np.where(cast.state.not_face, -1, labels)
         balls.with_more(points, face, names, (len(inside) + 1, last)).save(folder / BALLS)
         return conflicts, len(new)
 
 
 def remove(folder: str | Path, video: str, *, who: str | None = None) -> Event:
-    """Take a video out of a joined cast: an event, which can be undone.
+    """Remove a video from a joined cast; return the event, which can be undone.
 
     Parameters
     ----------
     folder : path
         The joined cast.
     video : str
-        The video: its name with or without its ending, or its title.
+        The video: its file name with or without extension, or its title.
     who : str, optional
-        In whose name; the user's if not given.
+        The author of the event; the current user if not given.
     """
-    with closing(CurrentCast(folder, who)) as cast:
+    with CurrentCast(folder, who) as cast:
         if not cast.scanned.joined:
-            raise InputError(f"{folder} is the cast of one video, and no video can be taken out")
+            raise InputError(f"{folder} is not a joined cast; no video can be removed from it")
         films = cast.scanned.films
         ways = ("episode", "title", "name")
         found = next(
@@ -249,34 +261,36 @@ def remove(folder: str | Path, video: str, *, who: str | None = None) -> Event:
             several = f"{len(found)} videos are called" if found else "there is no video"
             raise InputError(f"{folder}: {several} {video!r}; its videos are {named}")
         if len(films) == 1:
-            raise InputError(f"{folder}: {video} is the only video that is left in it")
-        return cast.say("remove", Removed(video=found[0]["episode"]))
+            raise InputError(f"{folder}: {video} is its only video and cannot be removed")
+        return cast.append_event("remove", RemovedVideo(video=found[0]["episode"]))
 
 
 def balls_of(folder: Path) -> Balls:
-    """Return where the characters of a joined cast are, as corrected."""
+    """Return the balls of the characters of a joined cast, as corrected."""
     with closing(Log(folder / CORRECTIONS)) as log:
-        inside = present(read_run(folder)["videos"], live_events(log.events())[0])
+        inside = videos_present(read_run(folder)["videos"], live_events(log.events())[0])
         known = len(inside), log.last
-    with suppress(InputError):  # not there, or damaged: it can be made again
+    with suppress(InputError):  # missing or damaged: it is computed again
         balls = Balls.load(folder / BALLS)
         if balls.known == known:
             return balls
-    with closing(CurrentCast(folder)) as cast:  # something is new: all of it is read
+    with CurrentCast(folder) as cast:  # outdated: read the whole cast
         known = len(cast.scanned.films), cast.last
         return Balls.of(cast.points, cast.state.labels, cast.state.names, known)
 
 
-def _refuse_twice(cast: Source, films: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Refuse a video that is in a joined cast already, whatever its file is called."""
+def _refuse_twice(cast: SourceCast, films: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Raise AlreadyExistsError if a joined cast has this video, under any file name."""
     own = cast.scanned.films[0]
     for film in films:
         if same_video(own, film):
-            raise AlreadyThere(f"{cast.folder}: this video is in {folder} already: {film['title']}")
+            raise AlreadyExistsError(
+                f"{cast.folder}: this video is already in {folder}: {film['title']}"
+            )
 
 
 def same_video(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Say whether two notes of a video are of the same one: by its content, if both know that."""
+    """Return whether two entries are of one video: by content, if both have a fingerprint."""
     known = [Fingerprint.from_json(film.get("fingerprint")) for film in (one, other)]
     if known[0] is not None and known[1] is not None:
         return difference(known[0], known[1]) == ""
@@ -285,10 +299,10 @@ def same_video(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _stamp(folder: Path) -> tuple[int, int, int]:
-    """Tell a scan's tracks from another's: a scan replaces them first, and pictures after them."""
+    """Return what identifies the file of tracks, which a scan replaces before its pictures."""
     try:
         stat = (folder / TRACKS).stat()
-    except OSError:  # said when it is read
+    except OSError:  # reading it reports the error
         return 0, 0, 0
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
@@ -296,10 +310,10 @@ def _stamp(folder: Path) -> tuple[int, int, int]:
 def _by_screen_time(
     casts: Sequence[CurrentCast], films: Sequence[dict[str, Any]], labels: Rows
 ) -> Rows:
-    """Give characters numbers by how long they are on screen in all videos."""
+    """Return labels as numbers by screen time in all videos."""
     tracks = join_tracks([cast.tracks for cast in casts], films)
     starts = np.concatenate([[0.0], np.cumsum([film["duration"] for film in films])])
-    some = [cast.looks for cast in casts if len(cast.looks)]
+    some = [cast.mean_features for cast in casts if len(cast.mean_features)]
     if not some:
         return labels
     cast = make_cast(

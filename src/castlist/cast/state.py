@@ -1,4 +1,4 @@
-"""The state of a cast: who each track is, and what was said, as a fold over events."""
+"""The state of a cast: the character of each track, and all corrections, as a fold over events."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.events import Words
+from castlist.cast.events import Edit
 
 Rows = NDArray[np.int64]
-#: From the numbers of anchors to rows of the tracks at hand.
+#: Maps anchor numbers to rows of the current tracks.
 Find = Callable[[Iterable[int]], Rows]
 Groups = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True)
 class Change:
-    """Tracks that go from one character to another; -1 is that of what shows no face."""
+    """Tracks that move from one character to another; -1 stands for tracks that are not a face."""
 
     before: int
     after: int
@@ -27,30 +27,30 @@ class Change:
 
 @dataclass
 class State:
-    """Who each track is, and what was said of it.
+    """The character of each track, and its corrections.
 
     Attributes
     ----------
     base : ndarray of int, shape (n_tracks,)
-        The id of the character that the machine put each track in.
+        The id of the character that clustering assigned to each track.
     pin : ndarray of int, shape (n_tracks,)
-        The id of the character that a person put it in; 0 if nobody did.
+        The id of the character that a person assigned to it; 0 for none.
     not_face : ndarray of bool, shape (n_tracks,)
-        Whether it shows no face at all.
+        Whether the track is marked as not a face.
     names : dict
         Id → name.
     background : dict
-        Id → whether a person said that it is background, or that it is not.
+        Id → whether a person marked it as background, or as not background.
     different : list of pairs of arrays
-        Tracks that were called two people.
+        Groups of tracks that show two people, according to a person.
     same : list of pairs of arrays
-        Tracks that were seen side by side and called one person.
+        Groups of tracks that were compared and show one person.
     checked : ndarray of bool, shape (n_tracks,)
-        Tracks that were in doubt and are where they belong.
+        Whether the track was in doubt and is confirmed where it is.
     mixed : list of arrays
-        Tracks that show several people.
+        Groups of tracks that show several people.
     waived : set of pairs
-        Tracks that share a frame and may be one person all the same.
+        Tracks that share a frame and may still be one person.
     """
 
     base: Rows
@@ -66,33 +66,33 @@ class State:
 
     @classmethod
     def of(cls, labels: Rows) -> State:
-        """Begin with a clustering of which nobody has said anything."""
+        """Return the state of a clustering without corrections."""
         n = len(labels)
         base = np.asarray(labels, np.int64).copy()
         return cls(base, np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n, bool))
 
     @property
     def owner(self) -> Rows:
-        """The id of each track's character: the last word about it, else the machine's."""
+        """The id of each track's character: the last correction of it, else as clustered."""
         return np.where(self.pin > 0, self.pin, self.base)
 
     @property
     def labels(self) -> Rows:
-        """The id of each track's character; -1 for those that show no face."""
+        """The id of each track's character; -1 for tracks that are not a face."""
         return np.where(self.not_face, -1, self.owner)
 
     def members(self, character: int) -> Rows:
         """Return the tracks of a character that are faces."""
         return np.flatnonzero((self.owner == character) & ~self.not_face)
 
-    def spoken_of(self) -> set[int]:
-        """Return the ids of which a person said something."""
+    def corrected_ids(self) -> set[int]:
+        """Return the ids that a person named, marked or assigned tracks to."""
         pinned = np.unique(self.pin[self.pin > 0]).tolist()
         named = [number for number, name in self.names.items() if name]
         return {*pinned, *named, *self.background}
 
-    def two_people(self) -> Iterator[Groups]:
-        """Give the tracks that were called two people, and that no later word made one."""
+    def different_pairs(self) -> Iterator[Groups]:
+        """Yield groups that show two people, unless a later correction made them one."""
         owner = self.owner
         for one, other in self.different:
             a, b = (rows[~self.not_face[rows]] for rows in (one, other))
@@ -101,33 +101,33 @@ class State:
                     if i != j:
                         yield a[owner[a] == i], b[owner[b] == j]
 
-    def apply(self, words: Words, find: Find) -> None:
-        """Let a word hold: of tracks that are not there, nothing does."""
-        for pin in words.pins:
+    def apply(self, edit: Edit, find: Find) -> None:
+        """Apply an edit; it has no effect on tracks that were not found."""
+        for pin in edit.pins:
             self.pin[find(pin.tracks)] = pin.id
-        for name in words.names:
+        for name in edit.names:
             self.names[name.id] = name.name
-        for mark in words.background:
+        for mark in edit.background:
             self.background[mark.id] = mark.background
-        self.not_face[find(words.not_face)] = True
-        self.not_face[find(words.face)] = False
-        self.checked[find(words.checked)] = True
-        for kept, pairs in ((self.different, words.different), (self.same, words.same)):
+        self.not_face[find(edit.not_face)] = True
+        self.not_face[find(edit.face)] = False
+        self.checked[find(edit.checked)] = True
+        for kept, pairs in ((self.different, edit.different), (self.same, edit.same)):
             found = ((find(one), find(other)) for one, other in pairs)
             kept += [(one, other) for one, other in found if len(one) and len(other)]
-        self.mixed += [rows for rows in map(find, words.mixed) if len(rows)]
-        for i, j in words.waived:
+        self.mixed += [rows for rows in map(find, edit.mixed) if len(rows)]
+        for i, j in edit.waived:
             a, b = find([i]).tolist(), find([j]).tolist()
             self.waived |= {(min(x, y), max(x, y)) for x in a for y in b if x != y}
 
 
 def changes(before: Rows, after: Rows) -> tuple[Change, ...]:
-    """Return which tracks have another character, those of most tracks first.
+    """Return the tracks whose character differs, grouped, the largest group first.
 
     Parameters
     ----------
     before, after : ndarray of int, shape (n_tracks,)
-        The id of each track's character; -1 for what shows no face.
+        The id of each track's character; -1 for tracks that are not a face.
     """
     moved = np.flatnonzero(before != after)
     pairs, code = np.unique(np.stack([before[moved], after[moved]]), axis=1, return_inverse=True)

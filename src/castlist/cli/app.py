@@ -37,6 +37,19 @@ COMMANDS = {
     "recluster": ("corrections", "Cluster again and keep every correction."),
     "report": ("report", "Write the report of a cast again, with its corrections."),
     "export": ("export", "Export a cast, with its corrections, for other tools."),
+    "find": ("handover", "Find the scenes in which people are seen."),
+    "reel": (
+        "handover",
+        "Cut every scene of a person into one film, or write the scenes as clips for an editor.",
+    ),
+    "graph": (
+        "handover",
+        "Write who is seen with whom, and for how long: as a graph, or as a picture.",
+    ),
+    "blur": ("handover", "Blur all faces of a video but those of some people."),
+    "voices": (
+        "handover", "Match the speakers of a diarization file to characters, by the time they share."
+    ),
     "describe": (
         "describe",
         "Compute features of folders of face pictures: labelled tracks for training and scoring.",

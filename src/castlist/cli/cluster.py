@@ -67,7 +67,7 @@ def cluster(
     """
     import numpy as np
 
-    from castlist.cast.shared_frames import told
+    from castlist.cast.links import overlap_summary
     from castlist.cluster.tracks import cluster_tracks
     from castlist.format import given_up_line
 
@@ -79,7 +79,10 @@ def cluster(
             tracks, net, threshold=threshold, n_characters=characters,
             overlaps=cannot_link_overlaps, progress=report,
         )  # fmt: skip
-    counts, given_up = np.bincount(found.labels, minlength=0), told(tracks, found.given_up)
+    counts, given_up = (
+        np.bincount(found.labels, minlength=0),
+        overlap_summary(tracks, found.given_up),
+    )
     if out is not None:
         _write(out, tracks, found.labels.tolist())
     if json:

@@ -148,24 +148,24 @@ def redo(cast: CastFolder) -> None:
 
 
 def _undo_or_redo(cast: Path, method: Literal["undo", "redo"], participle: str) -> None:
-    from castlist.cast.history import sentence
+    from castlist.cast.history import describe_event
 
     with _correcting(cast) as corrections:
         event = getattr(corrections, method)()
-        typer.echo(f"{participle}: {sentence(corrections, event)}")
+        typer.echo(f"{participle}: {describe_event(corrections, event)}")
 
 
 @contextmanager
 def _correcting(cast: Path) -> Iterator[Corrections]:
     """Open a cast to correct it, and print it afterwards; add an option that helps to errors."""
-    from castlist.cast.corrections import Corrections, TwoNames
-    from castlist.cast.shared_frames import SharedFrame
+    from castlist.cast.corrections import Corrections, DifferentNamesError
+    from castlist.cast.links import OverlappingTracksError
 
     with closing(Corrections(cast)) as corrections:
         try:
             yield corrections
-        except (SharedFrame, TwoNames) as error:
-            option = "--waive" if isinstance(error, SharedFrame) else "--name"
+        except (OverlappingTracksError, DifferentNamesError) as error:
+            option = "--waive" if isinstance(error, OverlappingTracksError) else "--name"
             raise InputError(f"{error} ({option})") from error
         print_cast(corrections.cast)
 
@@ -176,7 +176,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
     Example: `castlist log episode.cast`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.cast.history import moves, sentence
+    from castlist.cast.history import describe_event, moves
 
     with closing(Corrections(cast)) as corrections:
         history, moved = corrections.history, moves(corrections)
@@ -184,7 +184,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
             print_json([
                 {
                     "number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
-                    "text": sentence(corrections, event), "holds": holds,
+                    "text": describe_event(corrections, event), "holds": holds,
                     "moves": [
                         {"from": one.before, "to": one.after,
                          "tracks": corrections.tracks.ids[one.tracks].tolist()}
@@ -202,7 +202,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
                 event.number,
                 datetime.fromtimestamp(event.at).strftime("%Y-%m-%d %H:%M:%S"),
                 event.who,
-                sentence(corrections, event),
+                describe_event(corrections, event),
                 sum(len(one.tracks) for one in moved.get(event.number, ())),
                 "" if holds or event.kind in ("undo", "redo") else "undone",
             ]
@@ -235,7 +235,6 @@ def recluster(
     """
     from castlist.cast.corrections import Corrections
     from castlist.cast.recluster import accept, propose
-    from castlist.cast.shared_frames import told
     from castlist.format import given_up_line
 
     with closing(Corrections(cast)) as corrections:
@@ -255,7 +254,7 @@ def recluster(
         ]  # fmt: skip
         print_table(["from", "to", "tracks"], rows)
         if len(proposal.given_up):
-            given_up = told(corrections.tracks, proposal.given_up)
+            given_up = overlap_summary(corrections.tracks, proposal.given_up)
             typer.echo(printable(given_up_line(proposal.n_characters, given_up)))
         if yes or _confirmed():
             accept(corrections, proposal)

@@ -16,7 +16,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
 if TYPE_CHECKING:
-    from castlist.cast.units import Conflict
+    from castlist.cast.matching import NameConflict
 
 
 JoinedFolder = Annotated[
@@ -101,18 +101,18 @@ def remove(
 def _reported(folder: Path) -> Iterator[None]:
     """Write the report of a cast that exists already: an interrupted command may have left none."""
     from castlist.cast.corrections import Corrections
-    from castlist.cast.series import AlreadyThere
+    from castlist.cast.series import AlreadyExistsError
     from castlist.report.page import report_folder
 
     try:
         yield
-    except AlreadyThere:
+    except AlreadyExistsError:
         with suppress(InputError), closing(Corrections(folder)) as corrections:  # if it is a cast
             report_folder(corrections)
         raise
 
 
-def _show(folder: Path, conflicts: Sequence[Conflict]) -> None:
+def _show(folder: Path, conflicts: Sequence[NameConflict]) -> None:
     """Print the cast, and the conflicts that the user should resolve."""
     from castlist.cast.corrections import Corrections
     from castlist.report.page import report_folder

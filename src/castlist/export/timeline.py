@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.appearances import Appearance, appearances
-from castlist.cast.cast import Cast, Character
+from castlist.cast.cast import Appearance, Cast, Character, appearances
 from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
 from castlist.export.timecode import exact_rate, frame_at

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
+from castlist.export.chapters import chapters_lines
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
 from castlist.export.edl import edl_lines
+from castlist.export.fcpxml import fcpxml_lines
 from castlist.export.json import json_lines
 from castlist.export.mot import By, mot_lines
 from castlist.export.otio import otio_lines
+from castlist.export.premiere import premiere_lines
 from castlist.export.rttm import rttm_lines
 from castlist.export.timeline import Timeline, timelines
 from castlist.export.truth import truth_lines
 from castlist.export.vtt import vtt_lines
-from castlist.io.files import printable, replacing
+from castlist.io.files import printable, write_lines
 from castlist.io.output_guard import check_file
 
 _MAX_NAME = 200  # bytes of a file name without its suffix; file systems allow 255
@@ -38,6 +41,9 @@ class To(StrEnum):
     RTTM = "rttm"
     VTT = "vtt"
     TRUTH = "truth"
+    FCPXML = "fcpxml"
+    PREMIERE = "premiere"
+    CHAPTERS = "chapters"
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,9 @@ FORMATS = {
     To.RTTM: Format(".rttm", lambda one, _: rttm_lines(one)),
     To.VTT: Format(".vtt", lambda one, _: vtt_lines(one)),
     To.TRUTH: Format(".truth.csv", lambda one, _: truth_lines(one)),
+    To.FCPXML: Format(".fcpxml", lambda one, _: fcpxml_lines(one)),
+    To.PREMIERE: Format(".premiere.xml", lambda one, _: premiere_lines(one)),
+    To.CHAPTERS: Format(".ffmeta", lambda one, _: chapters_lines(one)),
 }
 
 
@@ -94,8 +103,8 @@ def export_cast(
     cast : Corrections
         The cast of a folder.
     to : str
-        ``csv``, ``json``, ``otio``, ``edl``, ``cvat``, ``mot``, ``rttm``, ``vtt`` or
-        ``truth``.
+        ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``, ``cvat``,
+        ``mot``, ``rttm``, ``vtt`` or ``truth``.
     out : path, optional
         A file or an existing folder; ``<cast folder>.<suffix>`` in the current folder if not
         given. For a cast of several videos, the folder for one file per video; ``csv`` and
@@ -120,7 +129,7 @@ def export_cast(
     for file in files:  # check all before the first is written
         check_file(file, Path(f"_{form.suffix}").suffix)  # truth may replace any .csv file
     for file, (_, lines) in zip(files, parts, strict=True):
-        _write(file, lines)
+        write_lines(file, lines)
     return files
 
 
@@ -146,7 +155,7 @@ def _prepare(
         raise InputError(f"unknown ids {settings.by!r}; choose {' or '.join(By)}")
     if settings.drop_frame is not None and to != To.EDL:
         raise InputError(f"{to} has no timecode; only edl can be drop-frame")
-    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT, To.TRUTH):
+    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT, To.TRUTH, To.CHAPTERS):
         raise InputError(f"{to} is in seconds; a frame rate is only for formats that count frames")
     form, every = FORMATS[To(to)], timelines(cast, settings.rate)
     if form.of_all is not None:
@@ -173,9 +182,3 @@ def _several(cast: CurrentCast, to: str, count: int) -> InputError:
     return InputError(
         f"{cast.folder} has {count} videos, and {to} writes one file per video; give a folder"
     )
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    # Each format has its own line ends, on every system.
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lines)

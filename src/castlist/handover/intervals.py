@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from castlist.cast.appearances import appearances
+from castlist.cast.cast import appearances
 
 Intervals = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -59,6 +59,12 @@ def replacing(path: Path, *, wait: bool = True) -> Iterator[Path]:
     finally:
         if held is not None:
             held.release()
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write text to a file, in UTF-8 and with the line ends that it has, on every system."""
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(lines)
 
 
 def _open_partial(path: Path) -> tuple[Path, HeldLock | None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.errors import InputError, first_line
 from castlist.pipeline.run_manifest import read_manifest, settings_of
 from castlist.pipeline.scan import SUFFIX, Networks, OtherVideoError, Scan, cast_folder, scan

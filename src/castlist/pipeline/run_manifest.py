@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from castlist._version import __version__
-from castlist.cast.checks import RUN
+from castlist.cast.cast_file import RUN
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from castlist.cast.cast import Cast, digest, make_cast, save_cast
-from castlist.cast.checks import RUN
+from castlist.cast.cast import Cast, make_cast
+from castlist.cast.cast_file import RUN, digest, save_cast
 from castlist.cast.corrections import Corrections
 from castlist.cast.database import set_aside
 from castlist.cast.folder import (
@@ -30,8 +30,8 @@ from castlist.cast.folder import (
     read_scanned,
     write_points,
 )
+from castlist.cast.links import not_waived, overlap_summary
 from castlist.cast.rescan import next_id, regroup, was_scanned
-from castlist.cast.shared_frames import not_waived, told
 from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
@@ -187,7 +187,7 @@ def scan(
             )
             manifest.content["video"]["duration"] = max(opened.duration, manifest.video_end)
         scanned = _group(manifest, settings, tracks, model, publish, progress)
-        with closing(Corrections(folder, scanned=scanned)) as corrections:
+        with Corrections(folder, scanned=scanned) as corrections:
             manifest.content["given_up"] = _given_up(corrections)
             _report(manifest, corrections)
             return Scan(folder, corrections.cast, manifest.content, manifest.set_aside)
@@ -370,7 +370,7 @@ def _given_up(corrections: Corrections) -> dict[str, Any]:
     """Return the tracks that share a frame, but had to be grouped for the number of characters."""
     pairs = not_waived(corrections.overlaps, corrections.state.waived)
     one, other = corrections.state.owner[pairs].T
-    return told(corrections.tracks, pairs[one == other])
+    return overlap_summary(corrections.tracks, pairs[one == other])
 
 
 def _report(manifest: RunManifest, corrections: Corrections) -> None:

@@ -14,8 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from castlist.cast.appearances import Appearance, appearances
-from castlist.cast.cast import Cast, Character
+from castlist.cast.cast import Appearance, Cast, Character, appearances
 from castlist.cast.covers import shown_tracks
 from castlist.cast.current import CurrentCast
 from castlist.cast.folder import REPORT

@@ -24,7 +24,7 @@ export async function act(action, done = "") {
     await page.refresh();
     return true;
   } catch (error) {
-    if (error.kind === "ChangedMeanwhile") {
+    if (error.kind === "ConflictError") {
       await page.refresh();
       say(`${CHANGED}. Check it and try again.`, true);
     } else {
@@ -41,7 +41,7 @@ async function send(action) {
     await post("/api/actions", action);
     return true;
   } catch (error) {
-    if (error.kind === "SharedFrame") {
+    if (error.kind === "OverlappingTracksError") {
       return (await askWaiver(error.body)) ? send({ ...action, waive: true }) : false;
     }
     if (error.status === 422 && action.kind === "merge" && action.name === undefined) {

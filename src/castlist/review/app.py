@@ -18,9 +18,9 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
-from castlist.cast.log import ChangedMeanwhile
+from castlist.cast.links import OverlappingTracksError
+from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept
-from castlist.cast.shared_frames import SharedFrame
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 from castlist.report.html import style, text_of
@@ -86,10 +86,10 @@ def make_app(
 
     @app.exception_handler(CastlistError)
     async def refused(request: Request, error: CastlistError) -> SafeJSONResponse:
-        status = 409 if isinstance(error, ChangedMeanwhile | SharedFrame) else 422
-        status = status if isinstance(error, InputError | ChangedMeanwhile) else 500
+        status = 409 if isinstance(error, ConflictError | OverlappingTracksError) else 422
+        status = status if isinstance(error, InputError | ConflictError) else 500
         body: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
-        if isinstance(error, SharedFrame):
+        if isinstance(error, OverlappingTracksError):
             body |= {"pairs": error.pairs[:20], "seconds": error.seconds}
         return SafeJSONResponse(body, status)
 
@@ -199,7 +199,7 @@ def make_app(
                     corrections.rows(tracks)  # refuses unknown tracks now
                 skipped.extend(pairs)
             elif action.after != corrections.version:
-                raise ChangedMeanwhile("the cast was changed elsewhere; check it and try again")
+                raise ConflictError("the cast was changed elsewhere; check it and try again")
             else:
                 _act(corrections, action)
             return {"last": corrections.version}
@@ -232,7 +232,7 @@ def make_app(
             if job.proposal is None:
                 raise InputError("there is no new clustering to accept; start one first")
             if job.number != seen.number:
-                raise ChangedMeanwhile("a newer clustering has replaced the one that was shown")
+                raise ConflictError("a newer clustering has replaced the one that was shown")
             accept(corrections, job.proposal)
             job.drop()
             return {"last": corrections.version}

@@ -135,7 +135,7 @@ async function accept(proposal) {
     dialog?.close();
     say("The new clustering was accepted. You can undo it.");
   } catch (error) {
-    if (error.kind === "ChangedMeanwhile") {
+    if (error.kind === "ConflictError") {
       await post("/api/recluster/drop").catch(() => {});
       beginning(`${CHANGED}. This clustering does not include the change; start again.`);
     } else {

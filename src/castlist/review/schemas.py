@@ -11,7 +11,7 @@ Number = Annotated[int, Field(ge=1, le=10**9)]
 Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1)]
 
 
-class Said(BaseModel):
+class AnswerBody(BaseModel):
     """An answer: which tracks show the same person as ``tracks``, and which do not."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -37,7 +37,7 @@ class Action(BaseModel):
     different: list[Tracks] = Field(default_factory=list, max_length=20)
     instead: list[Tracks | None] | None = Field(None, max_length=20)
     mixed: list[Tracks] = Field(default_factory=list, max_length=20)
-    answers: list[Said] = Field(default_factory=list, max_length=100)
+    answers: list[AnswerBody] = Field(default_factory=list, max_length=100)
     name: str | None = Field(None, max_length=1000)
     to: Number | None = None
     at: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] | None = None
@@ -47,9 +47,9 @@ class Action(BaseModel):
     waive: bool = False
 
     @property
-    def said(self) -> list[Said]:
+    def said(self) -> list[AnswerBody]:
         """The answers: those of ``answers``, or the one in the fields of the action itself."""
-        one = Said.model_construct(
+        one = AnswerBody.model_construct(
             tracks=self.tracks, same=self.same, different=self.different, instead=self.instead,
             mixed=self.mixed,
         )  # fmt: skip

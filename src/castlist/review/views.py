@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.appearances import appearances
-from castlist.cast.cast import Character
+from castlist.cast.cast import Character, appearances
 from castlist.cast.corrections import Corrections
-from castlist.cast.history import moves, sentence
+from castlist.cast.history import describe_event, moves
+from castlist.cast.links import overlap_summary
 from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
-from castlist.cast.shared_frames import told
 from castlist.cast.state import Change
 from castlist.format import given_up_line
 from castlist.report.page import MERGE, title_of
@@ -34,8 +33,8 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
         "tracks": len(corrections.tracks),
         "not_faces": np.flatnonzero(state.not_face).size,
         "lost": len(corrections.lost),
-        "undo": sentence(corrections, corrections.undoable) if corrections.undoable else None,
-        "redo": sentence(corrections, corrections.undone[0]) if corrections.undone else None,
+        "undo": describe_event(corrections, corrections.undoable) if corrections.undoable else None,
+        "redo": describe_event(corrections, corrections.undone[0]) if corrections.undone else None,
         "characters": [_card(corrections, one) for one in cast.characters],
     }
 
@@ -98,12 +97,12 @@ def history_view(corrections: Corrections) -> dict[str, Any]:
         "last": corrections.version,
         "events": [
             {"number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
-             "text": sentence(corrections, event), "holds": holds,
+             "text": describe_event(corrections, event), "holds": holds,
              "moves": [_move(corrections, one) for one in moved.get(event.number, ())]}
             for event, holds in reversed(corrections.history)
         ],
         "lost": [
-            {"number": one.number, "text": sentence(corrections, one.event),
+            {"number": one.number, "text": describe_event(corrections, one.event),
              "video": one.anchor.video, "track": one.anchor.track,
              "time": one.anchor.faces[0][0] if one.anchor.faces else None,
              "there": [_track(corrections, row) for row in one.there.tolist()]}
@@ -153,7 +152,9 @@ def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> 
 def _given_up(corrections: Corrections, proposal: Proposal) -> str:
     if not len(proposal.given_up):
         return ""
-    return given_up_line(proposal.n_characters, told(corrections.tracks, proposal.given_up))
+    return given_up_line(
+        proposal.n_characters, overlap_summary(corrections.tracks, proposal.given_up)
+    )
 
 
 def _card(corrections: Corrections, one: Character) -> dict[str, Any]:

@@ -48,7 +48,8 @@ COMMANDS = {
     ),
     "blur": ("handover", "Blur all faces of a video but those of some people."),
     "voices": (
-        "handover", "Match the speakers of a diarization file to characters, by the time they share."
+        "handover",
+        "Match the speakers of a diarization file to characters, by the time they share.",
     ),
     "describe": (
         "describe",

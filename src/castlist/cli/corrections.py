@@ -234,6 +234,7 @@ def recluster(
     Example: `castlist recluster episode.cast --finetune`
     """
     from castlist.cast.corrections import Corrections
+    from castlist.cast.links import overlap_summary
     from castlist.cast.recluster import accept, propose
     from castlist.format import given_up_line
 

@@ -37,7 +37,7 @@ def test_join_name_add_review(three, tmp_path):
     castlist("name", three[2], "1", "Bo")
     told = castlist("add", season, three[2]).stdout
     assert "2 of them are new" in told  # one who was not there, and Bo, who looks like Anna
-    assert "look alike, and are called Anna and Bo" in told
+    assert "look alike, but are called Anna and Bo" in told
     castlist("merge", season, "1", "2", "--waive")
     assert "undone: merged 2 characters" in castlist("undo", season).stdout
     page = (season / "report.html").read_text("utf-8")

@@ -282,7 +282,7 @@ def test_recluster_changes_nothing_until_accepted(server):
 def test_recluster_lists_tracks_that_the_number_of_the_scan_put_together(tmp_path):
     folder = write_folder(tmp_path / "film.cast", made_video())
     run = json.loads((folder / "run.json").read_text())
-    run["settings"]["characters"] = 1
+    run["settings"]["n_characters"] = 1
     (folder / "run.json").write_text(json.dumps(run))
     with Server(folder) as server:
         server.ask("/api/recluster", {})

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from castlist.learn.train_settings import TrainSettings
-from castlist.study.methods import METHODS, Method
 from castlist.study.paper import COLUMNS, paper_values
 from castlist.study.paper_tables import tables_of
-from castlist.study.plan import Plan, Variant
+from castlist.study.plan import METHODS, Method, Plan, Variant
 from castlist.study.plan import Test as Data
 from castlist.study.results import Record, Results, Spread
 from castlist.study.statistics import Statistics
@@ -413,7 +412,7 @@ def test_seconds_fastest_first():
     assert [one.paper for one in cells.values()] == [9.9, None, 50.8]
     assert [one.best for one in cells.values()] == [True, False, False]
     assert found.shows == (
-        "Fastest: Ball Cluster Learning (1.50 s an epoch); Triplet takes 2.0 times as long."
+        "Fastest: Ball Cluster Learning (1.50 s per epoch); Triplet takes 2.0 times as long."
     )
 
 

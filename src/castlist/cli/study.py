@@ -27,9 +27,9 @@ def study(
 
     Example: `castlist study benchmarks/study.toml -o study`
     """
-    from castlist.study.page import write_study
+    from castlist.study.html_page import write_study
     from castlist.study.plan import read_plan
-    from castlist.study.run import run_study
+    from castlist.study.runner import run_study
 
     read = read_plan(plan)
     if quick:

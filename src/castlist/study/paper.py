@@ -1,4 +1,4 @@
-"""What the paper printed, to set beside what we measure."""
+"""The figures that the paper prints, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 @cache
 def paper_values() -> dict[str, Any]:
-    """Return every figure of the paper's tables, as ``paper.toml`` beside this file orders them.
+    """Return the figures of the paper's tables, as in ``paper.toml`` beside this file.
 
-    NMI and WCP are in percent, as printed. The answer is shared: read it, do not change it.
+    NMI and WCP are in percent, as printed. The dictionary is shared; do not change it.
     """
     return tomllib.loads(resources.files(__package__).joinpath("paper.toml").read_text("utf-8"))
 
 
-#: The 12 test episodes, then those of each series together, then all: what a row of 15 is about.
+#: Columns of a row of 15: the 12 test episodes, each series combined, and all combined.
 COLUMNS: tuple[str, ...] = tuple(paper_values()["columns"])

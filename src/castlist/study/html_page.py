@@ -1,9 +1,11 @@
-"""A study as one HTML page that opens with no server and loads nothing."""
+"""Write a study: one self-contained HTML page, its tables as Markdown, its records as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import csv
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -15,24 +17,21 @@ from castlist.io.lock import locked
 from castlist.report.html import picture_uri, style, text_of
 from castlist.score.curves import Curve
 from castlist.study.figures import draw_curves, draw_skew_of
-from castlist.study.methods import Method
 from castlist.study.paper_tables import tables_of
-from castlist.study.plan import Plan, Test
-from castlist.study.results import Results, Shown
-from castlist.study.sheet import Sheet
-from castlist.study.tables import Table, method_title
-from castlist.study.writers import note_of, write_csv, write_markdown
+from castlist.study.plan import Method, Plan, Test
+from castlist.study.results import Record, Results, Shown
+from castlist.study.tables import Cell, Sheet, Table, method_title
 
-#: Test, video and track id → a JPEG of the face, or None.
+#: Function from test, video and track id to a JPEG of the face, or None.
 Pictures = Callable[[str, str, str], bytes | None]
 
-#: Tracks of a cluster in a gallery, and how many are asked for a picture until there are as many.
+#: Faces per cluster in a gallery, and the number of tracks that are tried for a picture.
 FACES, ASKED = 6, 18
 
-#: Fewer tracks than this make a small cluster, which the gallery says.
+#: Clusters with fewer tracks are marked as small in the gallery.
 SMALL = 3
 
-#: Bytes of pictures after which a cluster gets one face only, so that the page opens anywhere.
+#: Bytes of pictures after which a cluster gets one face only, to limit the size of the page.
 PICTURE_BYTES = 15_000_000
 
 
@@ -64,7 +63,7 @@ class _Gallery:
 
 @dataclass(frozen=True)
 class _Section:
-    """What the page says of one test."""
+    """The part of the page about one test."""
 
     key: str
     test: Test
@@ -81,7 +80,7 @@ class _Section:
 
 
 def write_study(out: str | Path, plan: Plan, results: Results) -> list[Path]:
-    """Write all that a study gives to a folder: the page, the tables and every record."""
+    """Write the page, the tables and the records of a study to a folder; return the files."""
     out = Path(out)
     faces = {test.name: test.faces for test in plan.tests}
 
@@ -104,12 +103,12 @@ def write_study_page(path: str | Path, plan: Plan, results: Results, pictures: P
     Parameters
     ----------
     path : path
-        Where the page goes; it replaces what is there once it is whole.
+        File to write, atomically.
     plan, results : Plan and Results
-        What was done, and what was found.
+        The study and its results.
     pictures : callable
-        Test's name, video and track id → a picture of the track's face as JPEG bytes, or None.
-        Called only for the tracks that may be shown.
+        Function from the name of the test, video and track id to a picture of the face as JPEG
+        bytes, or None. Called only for tracks that the galleries may show.
     """
     page = render_study_page(plan, results, pictures)
     with replacing(Path(path)) as partial:
@@ -117,9 +116,9 @@ def write_study_page(path: str | Path, plan: Plan, results: Results, pictures: P
 
 
 def render_study_page(plan: Plan, results: Results, pictures: Pictures) -> str:
-    """Return the page that :func:`write_study_page` writes."""
+    """Return the HTML that :func:`write_study_page` writes."""
     tables = tables_of(plan, results)
-    album = _Album(pictures)
+    faces = _Faces(pictures)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -127,7 +126,7 @@ def render_study_page(plan: Plan, results: Results, pictures: Pictures) -> str:
     page = environment.from_string(text_of(__package__, "study.html.j2")).render(
         plan=plan,
         sections=[
-            _section(i, test, plan, results, tables, album) for i, test in enumerate(plan.tests, 1)
+            _section(i, test, plan, results, tables, faces) for i, test in enumerate(plan.tests, 1)
         ],
         others=[table for table in tables if not table.test],
         style=style(__package__, "study.css"),
@@ -136,7 +135,7 @@ def render_study_page(plan: Plan, results: Results, pictures: Pictures) -> str:
 
 
 def about_method(method: Method) -> str:
-    """Say in a few words what a method is."""
+    """Return a short description of a method."""
     settings = method.settings
     if settings is not None:
         sizes = settings.hidden if settings.residual else (*settings.hidden, settings.embedding)
@@ -144,16 +143,16 @@ def about_method(method: Method) -> str:
         words = [f"{settings.loss} loss", network, f"{settings.epochs} epochs"]
         rounds = settings.rounds
     else:
-        words = [f"the model {method.model.name}" if method.model else "nothing is trained"]
+        words = [f"the model {method.model.name}" if method.model else "no training"]
         rounds = method.rounds
     if rounds:
-        words.append(f"{rounds} {'round' if rounds == 1 else 'rounds'} of neighbours")
+        words.append(f"{rounds} {'round' if rounds == 1 else 'rounds'} of neighbour averaging")
     words.append("τ = 4b" if method.own_threshold else "τ from validation")
     return ", ".join(words + ["also fine-tuned"] * method.finetune)
 
 
-class _Album:
-    """Faces as they stand in the page, as long as there is room."""
+class _Faces:
+    """Encodes faces for the page, within its budget of bytes."""
 
     def __init__(self, pictures: Pictures) -> None:
         self.pictures, self.spent = pictures, 0
@@ -167,14 +166,14 @@ class _Album:
 
 
 def _section(
-    i: int, test: Test, plan: Plan, results: Results, tables: list[Table], album: _Album
+    i: int, test: Test, plan: Plan, results: Results, tables: list[Table], faces: _Faces
 ) -> _Section:
     sheet = Sheet(plan, test, results)
     counts, background = results.skew.get(test.name, ([], []))
     n_tracks = sum(
         sheet.statistics[one].n_tracks for one in sheet.videos if one in sheet.statistics
     )
-    # The characters of all videos are known only where all were counted together.
+    # The number of characters of all videos is known only if they were counted together.
     whole = [one for one in sheet.statistics.values() if one.n_tracks == n_tracks]
     names = [one.name for one in plan.methods]
     curves = []
@@ -194,7 +193,7 @@ def _section(
         most=max(counts, default=0),
         curves=curves,
         galleries=[
-            _gallery(one, plan, results, album) for one in results.shown if one.test == test.name
+            _gallery(one, plan, results, faces) for one in results.shown if one.test == test.name
         ],
         n_videos=len(sheet.videos),
         n_characters=whole[-1].n_characters if whole else None,
@@ -202,9 +201,9 @@ def _section(
     )
 
 
-def _gallery(shown: Shown, plan: Plan, results: Results, album: _Album) -> _Gallery:
+def _gallery(shown: Shown, plan: Plan, results: Results, faces: _Faces) -> _Gallery:
     clusters = sorted(shown.clusters, key=len, reverse=True)
-    # What is shown is of the first seed, and may leave out the smallest clusters.
+    # The gallery is of the first seed, and may leave out the smallest clusters.
     whole = results.pick(
         test=shown.test, column=shown.column, method=shown.method, how="own", seed=plan.seeds[0]
     )
@@ -212,14 +211,14 @@ def _gallery(shown: Shown, plan: Plan, results: Results, album: _Album) -> _Gall
     return _Gallery(
         shown.column,
         method_title(shown.method),
-        [album.cluster(shown, ids) for ids in clusters],
+        [faces.cluster(shown, ids) for ids in clusters],
         n_clusters,
     )
 
 
 def _curves_figure(column: str, found: dict[str, tuple[Curve, int]], n_characters: int) -> _Figure:
     width, height = 7.4, 3.1 + 0.2 * ((len(found) + 1) // 2 if len(found) > 4 else 0)
-    source = _drawn(
+    source = _svg_uri(
         lambda path: draw_curves(
             path,
             {name: one for name, (one, _) in found.items()},
@@ -232,16 +231,75 @@ def _curves_figure(column: str, found: dict[str, tuple[Curve, int]], n_character
 
 
 def _skew_figure(name: str, counts: list[int], background: list[bool]) -> _Figure:
-    return _Figure(name, _drawn(lambda path: draw_skew_of(path, counts, background)), 700, 340)
+    return _Figure(name, _svg_uri(lambda path: draw_skew_of(path, counts, background)), 700, 340)
 
 
-def _drawn(draw: Callable[[BytesIO], None]) -> str:
-    """Return what is drawn as an address; no file that a kill would leave is written."""
+def _svg_uri(draw: Callable[[BytesIO], None]) -> str:
+    """Return a drawing as a data URI, without temporary files."""
     drawn = BytesIO()
     draw(drawn)
     return picture_uri(drawn.getvalue(), "svg+xml")
 
 
 def _label(method: str) -> str:
-    """Return a name as a figure's legend takes it: no formulas, and nothing hidden."""
+    """Return a title for a legend. Matplotlib reads $ as mathematics and hides a leading _."""
     return method_title(method).replace("$", r"\$").lstrip("_") or method
+
+
+def write_csv(path: str | Path, results: Results) -> None:
+    """Write all records as CSV, one row per record; NMI and WCP from 0 to 1."""
+    names = [one.name for one in fields(Record)]
+    with (
+        replacing(Path(path)) as partial,
+        partial.open("w", encoding="utf-8", errors="replace", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(record.to_dict() for record in results.records)
+
+
+def write_markdown(path: str | Path, title: str, tables: Iterable[Table]) -> None:
+    """Write tables as Markdown: the best in bold, the paper's figures in parentheses."""
+    text = "\n\n".join([f"# {_escape(title)}", *map(markdown_of, tables)]) + "\n"
+    with replacing(Path(path)) as partial:
+        partial.write_bytes(text.encode("utf-8", "replace"))
+
+
+def markdown_of(table: Table) -> str:
+    """Return a table as Markdown, with its heading, finding and note."""
+    grouped = any(group.title for group in table.groups)
+    header = ("Method", *table.header) if grouped else table.header
+    lines = [
+        _line(map(_escape, header)),
+        _line("---" if i <= grouped else "---:" for i in range(len(header))),
+    ]
+    for group in table.groups:
+        for i, row in enumerate(group.rows):
+            first = [_escape(group.title if i == 0 else "")] if grouped else []
+            lines.append(_line([*first, _escape(row.label), *map(_cell, row.cells)]))
+    parts = [f"## {_escape(table.title)}", _escape(table.shows), "\n".join(lines)]
+    return "\n\n".join(filter(None, [*parts, _escape(note_of(table))]))
+
+
+def note_of(table: Table) -> str:
+    """Return the legend of the signs that a table uses."""
+    notes: Sequence[str] = [
+        "Bold: the best of a column." if any(c.best for r in table.rows for c in r.cells) else "",
+        "±: standard deviation over seeds." if table.has_spread else "",
+        f"In parentheses, {table.paper_note}." if table.has_paper else "",
+    ]
+    return " ".join(filter(None, notes))
+
+
+def _cell(cell: Cell) -> str:
+    ours = " ".join(filter(None, (cell.text, cell.spread_text)))
+    paper = f"({cell.paper_text})" if cell.paper is not None else ""
+    return " ".join(filter(None, (f"**{ours}**" if cell.best else ours, paper)))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\|*<`\[])", r"\\\1", " ".join(text.split()))

@@ -1,6 +1,7 @@
-"""The pieces of work of a study; each runs in a process of its own and leaves a file.
+"""The tasks of a study: train, cluster, fine-tune and time.
 
-A piece is a function of paths and settings alone: what is in its file need not be done again.
+A task depends on its paths and settings alone and returns what JSON can hold, so that the runner
+can call it in another process and store the answer.
 """
 
 from __future__ import annotations
@@ -29,24 +30,23 @@ from castlist.learn.train_settings import TrainSettings
 from castlist.learn.validation import better_apart, choose_threshold
 from castlist.score.curves import curve
 from castlist.score.metrics import evaluate
-from castlist.study.methods import Method
 from castlist.study.paper import COLUMNS, paper_values
-from castlist.study.plan import Test
+from castlist.study.plan import Method, Test
 from castlist.study.results import Record
 from castlist.tracks import TrackSet
 
-#: Points of a curve that are kept; the eye sees no more.
+#: Points per curve, enough for a figure.
 _CURVE_POINTS = 400
-#: Rounds of measuring how long an epoch takes.
+#: Epochs per loss when timing; the fastest counts.
 _TIMED_ROUNDS = 4
-#: Clusters of a gallery at most.
+#: Maximum number of clusters per gallery.
 _GALLERY_CLUSTERS = 60
 
 
-def train_job(
+def train_task(
     train_on: tuple[Path, ...], validation: tuple[Path, ...], settings: TrainSettings, run: Path
 ) -> dict[str, Any]:
-    """Train a model into a run's folder, going on where it was cut off; how it did."""
+    """Train a model in a run folder, or resume it; return its validation figures."""
     result = train(
         _labelled(train_on), settings, validation=_labelled(validation) if validation else None,
         run=run,
@@ -54,20 +54,20 @@ def train_job(
     return result.model.validation
 
 
-def test_job(
+def test_task(
     test: Test, method: Method, run: Path | None, seed: int, whole: bool
 ) -> dict[str, Any]:
-    """Cluster every column of a test with a method in all the ways the paper does.
+    """Cluster every column of a test with a method, in each of the paper's ways, and score it.
 
     Parameters
     ----------
     test, method : Test and Method
     run : Path or None
-        The folder of its trained model.
+        Run folder of its trained model.
     seed : int
-        For what is drawn, and to mark the records with.
+        Seed of K-means and its variants; the records carry it.
     whole : bool
-        Also make curves and galleries: of one seed, that is enough.
+        Whether to return curves and galleries too; they are made for the first seed only.
     """
     model = _model_of(method, run, test)
     tau = _threshold(method, model, test)
@@ -80,7 +80,8 @@ def test_job(
         points = embed_tracks(tracks, model)
         _, truth = np.unique(tracks.identity, return_inverse=True)
         linkage = complete_linkage(points)
-        labels = {"own": cluster_tracks(tracks, model, threshold=tau).labels}  # as a scan does
+        # With cannot-links, as in a scan.
+        labels = {"own": cluster_tracks(tracks, model, threshold=tau).labels}
         labels |= {how: linkage.cut(one) for how, one in taus.items()}
         labels |= _known_k(linkage, points, int(truth.max()) + 1, seed)
         if method.kmeans_variants:
@@ -90,27 +91,27 @@ def test_job(
         for how, found in labels.items():
             records.append(_record(test.name, column, method.name, seed, how, truth, found))
         if whole:
-            # The dendrogram's own cut: it has no cannot-links.
+            # Curves follow the dendrogram, which has no cannot-links.
             curves[column] = _thinned(truth, linkage, int(linkage.cut(tau).max()) + 1)
             if column in test.gallery and column not in test.combined:
                 shown.append(_shown(test.name, column, method.name, tracks, labels["own"]))
     return {"records": records, "curves": curves, "shown": shown, "threshold": tau}
 
 
-def finetune_job(
-    test: Test, method: Method, run: Path | None, column: str, most: int, seed: int
+def finetune_task(
+    test: Test, method: Method, run: Path | None, column: str, iterations: int, seed: int
 ) -> dict[str, Any]:
-    """Fine-tune a method's model on one column of a test, and cluster with it at the same τ.
+    """Fine-tune a method's model on one column of a test, cluster at the same τ, and score it.
 
-    ``most`` is how many iterations there are at most.
+    ``iterations`` is the maximum number of updates.
     """
     model = _model_of(method, run, test)
     if model is None:
-        raise InputError(f"{method.name}: there is no model to fine-tune")
+        raise InputError(f"{method.name}: no model to fine-tune")
     model.operating = _threshold(method, model, test)
     tracks = next(tracks for name, tracks in columns_of(test) if name == column)
     settings = FinetuneSettings.of(model)
-    settings = replace(settings, iterations=min(most, settings.iterations), seed=seed)
+    settings = replace(settings, iterations=min(iterations, settings.iterations), seed=seed)
     tuned = finetune(model, tracks, settings)
     found = cluster_tracks(tracks, tuned).labels
     _, truth = np.unique(tracks.identity, return_inverse=True)
@@ -118,7 +119,7 @@ def finetune_job(
 
 
 def columns_of(test: Test) -> Iterator[tuple[str, TrackSet]]:
-    """Give the videos of a test one by one, then those that are also clustered together."""
+    """Yield the columns of a test: each video, then the combined ones."""
     tracks = _labelled(test.tracks)
     used = [i for i in range(len(tracks.videos)) if (tracks.video == i).any()][: test.most]
     for i in used:
@@ -127,12 +128,12 @@ def columns_of(test: Test) -> Iterator[tuple[str, TrackSet]]:
     for name, pattern in test.combined.items():
         chosen = [i for i in used if fnmatch.fnmatch(tracks.videos[i], pattern)]
         if not chosen:
-            raise InputError(f"test {test.name!r}, combined {name}: no video is called {pattern}")
+            raise InputError(f"test {test.name!r}, combined {name}: no video matches {pattern}")
         yield name, tracks[np.isin(tracks.video, chosen)]
 
 
 def column_name(video: str) -> str:
-    """Write ``bbt_s01e02`` as the paper does, BBT S1E2; other names as they are."""
+    """Return BBT S1E2 for ``bbt_s01e02``, as the paper prints it; other names unchanged."""
     series = series_of(video)
     if series is None:
         return video
@@ -141,19 +142,20 @@ def column_name(video: str) -> str:
 
 
 def _labelled(paths: tuple[Path, ...]) -> TrackSet:
+    """Return the labelled tracks of files or folders."""
     tracks = read_tracks(*paths)
     return tracks[tracks.labelled]
 
 
 def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
-    """Load the method's model; the base features need one only to average neighbours."""
+    """Return the method's model; None for the base features without neighbour averaging."""
     if run is not None:
         return load_model(run / MODEL)
     if method.model is not None:
         return load_model(method.model)
     if not method.rounds:
         return None
-    # A residual model of no training is the identity, on the sphere.
+    # An untrained residual model only normalises its input.
     dim = _labelled(test.validation).require_features().dim
     return BallModel(
         (dim, dim), residual=True, rounds=method.rounds, reach=method.reach, nearest=method.nearest
@@ -161,7 +163,7 @@ def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
 
 
 def _threshold(method: Method, model: BallModel | None, test: Test) -> float:
-    """Return the method's own τ, or the one that gives validation its true number (sec. 3.4)."""
+    """Return the method's own τ, or the τ that gives validation its true number (sec. 3.4)."""
     if method.own_threshold and model is not None:
         return model.threshold
     validation = _labelled(test.validation)
@@ -175,7 +177,7 @@ def _known_k(
 
 
 def _k_max(test: Test, column: str, n_characters: int) -> int:
-    """Return the paper's K_max for its own columns, and a generous one for others."""
+    """Return the paper's K_max for its columns, 1.5 times the true number for others."""
     if test.paper and column in COLUMNS:
         return int(paper_values()["xmeans"]["k_max"][COLUMNS.index(column)])
     return max(10, round(1.5 * n_characters))
@@ -193,7 +195,7 @@ def _record(
 
 
 def _thinned(truth: NDArray[np.int64], linkage: Linkage, chosen: int) -> dict[str, Any]:
-    """Return a curve with all of what matters: everything up to thrice the clusters of interest."""
+    """Return a curve up to three times the number of clusters of interest, thinned out."""
     whole = curve(truth, linkage.merges)
     last = min(len(truth), 3 * max(chosen, int(truth.max()) + 1) + 50)
     kept = np.unique(np.geomspace(1, last, _CURVE_POINTS).round().astype(int))
@@ -209,6 +211,7 @@ def _thinned(truth: NDArray[np.int64], linkage: Linkage, chosen: int) -> dict[st
 def _shown(
     test: str, column: str, method: str, tracks: TrackSet, labels: NDArray[np.int64]
 ) -> dict[str, Any]:
+    """Return the largest clusters as lists of track ids in random order."""
     rng = np.random.default_rng(0)
     sizes = np.bincount(labels)
     clusters = []
@@ -225,12 +228,12 @@ def time_losses(
     validation: tuple[Path, ...],
     methods: Sequence[tuple[str, TrainSettings]],
 ) -> dict[str, Any]:
-    """Measure one epoch of each loss, turn by turn, the best of several rounds."""
+    """Return the seconds per epoch of each loss: the fastest of several epochs, in turns."""
     from castlist.learn.trainer import Trainer
 
     tracks = _labelled(train_on)
     held = _labelled(validation) if validation else tracks
-    held = held[:: max(1, len(held) // 200)]  # a few, of many people
+    held = held[:: max(1, len(held) // 200)]  # few tracks, many people: validation is not timed
     trainers = {name: Trainer(tracks, held, settings) for name, settings in methods}
     seconds = dict.fromkeys(trainers, float("inf"))
     for number in range(_TIMED_ROUNDS):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 
+from castlist.learn.train_settings import TrainSettings
 from castlist.score.curves import Curve
 from castlist.study import html_page as module
 from castlist.study.html_page import (
@@ -20,8 +21,9 @@ from castlist.study.html_page import (
     write_markdown,
     write_study_page,
 )
+from castlist.study.paper import paper_contents
 from castlist.study.paper_tables import tables_of
-from castlist.study.plan import METHODS, Method, Plan
+from castlist.study.plan import METHODS, Method, Plan, Variant
 from castlist.study.plan import Test as Data
 from castlist.study.results import Record, Results, Shown
 from castlist.study.statistics import Statistics
@@ -168,7 +170,11 @@ def test_an_empty_study_is_a_page_too():
     plan, _ = made()
     page = rendered(plan, Results([]))
     assert not page.find("img")
-    assert [text for _, text in page.find("h2")] == ["Data and methods", "T"]
+    assert [text for _, text in page.find("h2")] == [
+        "Data and methods",
+        "Tables and figures of the paper",
+        "T",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +187,63 @@ def test_an_empty_study_is_a_page_too():
 )
 def test_methods_in_short(method, words):
     assert about_method(method) == words
+
+
+# The paper's tables and figures
+
+
+def whole_study():
+    """Results of every kind, on two of the paper's episodes."""
+    names = ("base", "contrastive", "triplet", "prototypical", "ball")
+    methods = tuple(METHODS[name] for name in names)
+    columns = ("BBT S1E1", "BBT S1E2", "BUFFY S5E1", "BUFFY S5E3")
+    variants = [
+        Variant("D", "32", replace(TrainSettings(), embedding=32), (), ()),
+        Variant("batch size", "500", replace(TrainSettings(), batch=500), (), ()),
+        Variant("CNN", "SFace", TrainSettings(), (), ()),
+    ]
+    data = Data("Episodes", (), (), paper=True, gallery=columns)
+    plan = Plan("Study", (0,), (), (), (data,), methods, tuple(variants))
+    records = [
+        Record("Episodes", column, name, 0, how, 6, 7, 0.8, 0.9)
+        for column in columns
+        for name in names
+        for how in ("own", "train", "kmeans", "hac", "xmeans", "gmeans", "finetuned")
+    ]
+    records += [
+        Record("validation", "all of it", name, 0, how, 66, 60, 0.7, 0.9)
+        for name, how in (("one cluster", "one"), ("N clusters", "each"), ("base", "hac"))
+    ]
+    records += [
+        Record("ablation", one.group, one.label, 0, "own", 66, 60, 0.7, 0.9) for one in variants
+    ]
+    line = (Curve(np.arange(9, 0, -1), np.linspace(0, 1, 9), np.linspace(0, 1, 9)), 5)
+    results = Results(
+        records,
+        curves={("Episodes", column): {"ball": line} for column in columns},
+        shown=[Shown("Episodes", column, "ball", "bbt", [["1"]]) for column in columns],
+        skew={"Episodes": ([3, 1], [False, True])},
+        train_skew=[5, 2],
+    )
+    return plan, results
+
+
+def test_a_whole_study_has_every_table_and_figure_of_the_paper():
+    page = rendered(*whole_study())
+    ids = {attrs["id"] for tag in ("h2", "h3") for attrs, _ in page.find(tag) if "id" in attrs}
+    lines = {text: attrs for attrs, text in page.find("th", scope="row")}
+    text = " ".join(text for _, text in page.find("td"))
+    assert {one.name for one in paper_contents()} <= set(lines)
+    assert "not in this study" not in text
+    assert text.count("illustration without data") == 3
+    links = {attrs["href"][1:] for attrs, _ in page.find("a")}
+    assert links <= ids
+    assert {"validation-extremes", "train-skew", "test1-curves", "test1-gallery"} <= links
+
+
+def test_what_a_study_lacks_is_marked():
+    text = [text for _, text in rendered(*made()).find("td")]
+    assert text.count("not in this study") >= 5
 
 
 # Markdown and CSV

@@ -192,6 +192,14 @@ def best_finding(values: Mapping[str, Spread], what: str = "NMI") -> str:
     return f"Highest {what} with {best} ({high.mean:.1f}), lowest with {worst} ({low.mean:.1f})."
 
 
+def extremes_finding(n_characters: int, paper: int | None, values: Mapping[str, Spread]) -> str:
+    """Return the number of characters, here and in the paper, and the NMI of each way."""
+    there = f" (the paper: {paper})" if paper is not None else ""
+    ranked = sorted(values.items(), key=lambda one: -one[1].mean)
+    figures = joined([f"{name} {nmi.mean:.1f}" for name, nmi in ranked])
+    return f"{n_characters} characters{there}. NMI: {figures}."
+
+
 def seconds_finding(seconds: Mapping[str, float]) -> str:
     """Return the fastest loss, and the ratio of the slowest to it."""
     fast = min(seconds, key=lambda name: seconds[name])

@@ -17,6 +17,7 @@ from castlist.io.lock import locked
 from castlist.report.html import picture_uri, style, text_of
 from castlist.score.curves import Curve
 from castlist.study.figures import draw_curves, draw_skew_of
+from castlist.study.paper import PaperItem, paper_contents
 from castlist.study.paper_tables import tables_of
 from castlist.study.plan import Method, Plan, Test
 from castlist.study.results import Record, Results, Shown
@@ -33,6 +34,19 @@ SMALL = 3
 
 #: Bytes of pictures after which a cluster gets one face only, to limit the size of the page.
 PICTURE_BYTES = 15_000_000
+
+
+#: The paper's figures of curves and of clusters: label → how the columns that they show begin.
+_CURVE_LABELS = {
+    "fig:validation_losses": "BUFFY S5E1",
+    "fig:bbt_nmi_wcp_vs_nclust": "BBT S",
+    "fig:buffy_nmi_wcp_vs_nclust": "BUFFY S",
+}
+_GALLERY_LABELS = {
+    "fig:qualitative": "BBT S1E1",
+    "fig:bbt_clusters": "BBT S1E2",
+    "fig:buffy_clusters": "BUFFY S5E3",
+}
 
 
 @dataclass(frozen=True)
@@ -123,15 +137,57 @@ def render_study_page(plan: Plan, results: Results, pictures: Pictures) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(note=note_of, about=about_method, title=method_title)
+    sections = [
+        _section(i, test, plan, results, tables, faces) for i, test in enumerate(plan.tests, 1)
+    ]
+    skew = results.train_skew
     page = environment.from_string(text_of(__package__, "study.html.j2")).render(
         plan=plan,
-        sections=[
-            _section(i, test, plan, results, tables, faces) for i, test in enumerate(plan.tests, 1)
-        ],
+        reproduced=_reproduced(tables, sections, bool(skew)),
+        train_skew=_skew_figure("Training set", skew, [False] * len(skew)) if skew else None,
+        n_train=(len(skew), sum(skew)),
+        sections=sections,
         others=[table for table in tables if not table.test],
         style=style(__package__, "study.css"),
     )
     return page.strip() + "\n"
+
+
+@dataclass(frozen=True)
+class _Reproduced:
+    """A table or figure of the paper, and the parts of the page that reproduce it."""
+
+    item: PaperItem
+    parts: list[tuple[str, str]]
+
+
+def _reproduced(
+    tables: list[Table], sections: list[_Section], has_train_skew: bool
+) -> list[_Reproduced]:
+    """Return every table and figure of the paper, with key and title of ours."""
+    # If a test has the paper's columns, other tests are not what the paper shows.
+    papers = [one for one in sections if one.test.paper] or sections
+    tests = {one.test.name for one in papers}
+    parts: dict[str, list[tuple[str, str]]] = {}
+    for table in tables:
+        if not table.test or table.test in tests:
+            for label in table.labels:
+                parts.setdefault(label, []).append((table.key, table.title))
+    skews = [("train-skew", "Training set: tracks per identity")] if has_train_skew else []
+    for one in papers:
+        if one.skew:
+            skews.append((f"{one.key}-skew", f"{one.test.name}: tracks per identity"))
+        for labels, key, title, columns in (
+            (_CURVE_LABELS, "curves", "NMI and WCP over the number of clusters",
+             [each.title for each in one.curves]),
+            (_GALLERY_LABELS, "gallery", "galleries", [each.column for each in one.galleries]),
+        ):  # fmt: skip
+            for label, start in labels.items():
+                if any(column.startswith(start) or not one.test.paper for column in columns):
+                    found = (f"{one.key}-{key}", f"{one.test.name}: {title}")
+                    parts.setdefault(label, []).append(found)
+    parts["fig:skewed_clusters"] = skews
+    return [_Reproduced(item, parts.get(item.label, [])) for item in paper_contents()]
 
 
 def about_method(method: Method) -> str:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from castlist.learn.train_settings import TrainSettings
 from castlist.study.findings import (
     Entry,
-    best_finding,
     change_finding,
     count_finding,
-    seconds_finding,
     summary_finding,
     variants_finding,
     wins_finding,
 )
-from castlist.study.paper import paper_values
-from castlist.study.plan import Method, Plan, Variant
-from castlist.study.results import Record, Results, Spread
+from castlist.study.plan import Method, Plan
+from castlist.study.results import Results
 from castlist.study.tables import (
     COUNT_ERROR,
     N_CLUSTERS,
     NMI,
     WCP,
-    Cell,
     Group,
     Metric,
     Row,
@@ -40,6 +34,12 @@ from castlist.study.tables import (
     short_title,
     statistics_group,
     table_of,
+)
+from castlist.study.validation_tables import (
+    ablation_tables,
+    extremes_table,
+    seconds_table,
+    validation_table,
 )
 
 #: Labels of the ways of clustering.
@@ -62,10 +62,29 @@ def tables_of(plan: Plan, results: Results) -> list[Table]:
     for i, test in enumerate(plan.tests, 1):
         sheet = Sheet(plan, test, results)
         tables += [make(sheet, f"test{i}") for make in _TEST_TABLES]
-    tables.append(validation_table(results))
+    tables += [extremes_table(plan, results), validation_table(results)]
     tables += ablation_tables(plan, results)
     tables.append(seconds_table(plan, results))
     return [table for table in tables if table is not None]
+
+
+def columns_table(plan: Plan, results: Results) -> Table:
+    """Return the first test with one row per column, narrow enough for a terminal."""
+    sheet = Sheet(plan, plan.tests[0], results)
+    which = [(one, how) for how in ("own", "finetuned") for one in sheet.methods(how)]
+    (characters,) = characters_group(sheet).rows
+    groups = []
+    for method, how in which:
+        rows = [
+            Row(
+                column,
+                (count, *(sheet.cell(column, method, how, one) for one in (N_CLUSTERS, NMI, WCP))),
+            )
+            for column, count in zip(sheet.columns, characters.cells, strict=True)
+        ]
+        groups.append(Group(method_title(method.name, how), tuple(rows)))
+    header = ("", characters.label, *(one.name for one in (N_CLUSTERS, NMI, WCP)))
+    return Table("columns", sheet.test.name, plan.title, "", header, tuple(groups))
 
 
 def _summary(sheet: Sheet, key: str) -> Table | None:
@@ -113,6 +132,7 @@ def _test_table(sheet: Sheet, key: str) -> Table | None:
     return table_of(
         sheet, f"{key}-test", title,
         wins_finding(named, _WINS, len(sheet.columns)), (statistics_group(sheet), *groups),
+        "table:test_episodes",
     )  # fmt: skip
 
 
@@ -130,6 +150,7 @@ def _finetuned(sheet: Sheet, key: str) -> Table | None:
     return table_of(
         sheet, f"{key}-finetuned", "before and after fine-tuning on the test tracks",
         change_finding("Fine-tuning", pairs), (characters_group(sheet), *by_method(sheet, which)),
+        "table:test_episodes", "table:finetuned_episodes",
     )  # fmt: skip
 
 
@@ -154,6 +175,7 @@ def _known_k(sheet: Sheet, key: str) -> Table | None:
         sheet, f"{key}-known-k", "number of characters given",
         change_finding("Complete linkage instead of K-means", pairs),
         (characters_group(sheet), *mark_best(groups)),
+        "table:test_known_K", "table:knownK_full_comparison",
     )  # fmt: skip
 
 
@@ -178,6 +200,7 @@ def _variants(sheet: Sheet, key: str) -> Table | None:
         sheet, f"{key}-kmeans-variants", "variants of K-means that estimate the number of clusters",
         finding,
         (characters_group(sheet), *by_method(sheet, which, title)),
+        "table:kmeans_variants",
     )  # fmt: skip
 
 
@@ -194,6 +217,7 @@ def _base(sheet: Sheet, key: str) -> Table | None:
         sheet, f"{key}-base", "the base features, τ from validation",
         count_finding(counted),
         (characters_group(sheet), *by_method(sheet, [(one, "own") for one in methods])),
+        "table:base_representation",
     )  # fmt: skip
 
 
@@ -219,124 +243,10 @@ def _train_threshold(sheet: Sheet, key: str) -> Table | None:
         sheet, f"{key}-train-threshold", "τ chosen on the training set or on validation",
         change_finding("τ from the training set", pairs),
         (characters_group(sheet), *mark_best(groups)),
+        "table:threshold_on_train",
     )  # fmt: skip
 
 
 _TEST_TABLES: tuple[Callable[[Sheet, str], Table | None], ...] = (
     _summary, _test_table, _finetuned, _known_k, _variants, _base, _train_threshold,
 )  # fmt: skip
-
-
-_METRICS = (N_CLUSTERS, NMI, WCP)
-_KNOWN = {"kmeans": ", K-means, K known", "hac": ", K known", "train": ", τ from training"}
-
-
-def validation_table(results: Results) -> Table | None:
-    """Return the table of all methods on validation."""
-    lines: dict[str, list[Record]] = {}
-    for one in results.pick(test="validation"):
-        title = method_title(one.method, one.how) + _KNOWN.get(one.how, "")
-        lines.setdefault(title, []).append(one)
-    return _table("validation", "Validation", lines, {}) if lines else None
-
-
-def ablation_tables(plan: Plan, results: Results) -> list[Table]:
-    """Return one table per ablation, in the plan's order."""
-    found: dict[str, dict[str, list[Record]]] = {}
-    for one in plan.variants:
-        found.setdefault(one.group, {})[one.label] = []
-    for record in results.pick(test="ablation"):
-        found.setdefault(record.column, {}).setdefault(record.method, []).append(record)
-    compare = any(test.paper for test in plan.tests)
-    tables: list[Table] = []
-    for column, lines in found.items():
-        known = {label: records for label, records in lines.items() if records}
-        if known:
-            variants = [one for one in plan.variants if one.group == column]
-            paper = paper_ablation(variants) if compare else {}
-            key = f"ablation{len(tables) + 1}"
-            tables.append(_table(key, f"Ablation on validation: {column}", known, paper))
-    return tables
-
-
-def seconds_table(plan: Plan, results: Results) -> Table | None:
-    """Return the table of the seconds per epoch of each loss."""
-    if not results.seconds:
-        return None
-    paper, keys = paper_values()["seconds"], {one.name: one.key for one in plan.methods}
-    ranked = sorted(results.seconds.items(), key=lambda one: one[1])
-    rows = tuple(
-        Row(
-            method_title(name),
-            (Cell(value, None, paper.get(keys.get(name)), 2, loss=round(value, 2)),),
-        )
-        for name, value in ranked
-    )
-    return Table(
-        "seconds", "", "Seconds per epoch",
-        seconds_finding({short_title(name): value for name, value in ranked}),
-        ("Loss", "Seconds"), mark_best([Group("", rows)], by_label=False),
-        "the paper: the loss alone, over other faces, on another machine",
-    )  # fmt: skip
-
-
-def paper_ablation(variants: Sequence[Variant]) -> dict[str, Mapping[str, Any]]:
-    """Return label → the paper's figures for the same change to its recipe.
-
-    The change is found from the settings, not from the name of the group: the setting that differs
-    among the variants, or from the paper's recipe if there is only one variant.
-    """
-    recipes = [one.settings for one in variants]
-    if any(one.loss != "ball" or one.rounds or one.residual for one in recipes):
-        return {}
-    if len(recipes) == 1:
-        recipes = [*recipes, TrainSettings()]
-    changes = _paper_changes()
-    changed = [way for way in changes if len({getattr(one, way) for one in recipes}) > 1]
-    if len(changed) == 1:
-        of = changes[changed[0]]
-        return {one.label: of.get(getattr(one.settings, changed[0]), {}) for one in variants}
-    if not changed:  # only the data differ: the labels name describers
-        of = _by(paper_values()["base_cnn"], "columns")
-        return {one.label: of.get(one.label, {}) for one in variants}
-    return {}
-
-
-def _paper_changes() -> dict[str, dict[Any, Mapping[str, Any]]]:
-    """Return setting → value → the paper's figures."""
-    paper = paper_values()
-    usual = {metric.key: paper["validation"][metric.key][-1] for metric in _METRICS}
-    return {
-        "embedding": _by(paper["embedding"], "dim"),
-        "batch": _by(paper["batch"], "size"),
-        "on_sphere": {True: usual, False: paper["l2"]},
-        "average_half": {False: usual, True: {"n_clusters": paper["half"]["n_clusters"]}},
-    }
-
-
-def _by(table: Mapping[str, Any], key: str) -> dict[Any, Mapping[str, Any]]:
-    return {
-        state: {metric.key: table[metric.key][i] for metric in _METRICS}
-        for i, state in enumerate(table[key])
-    }
-
-
-def _table(
-    key: str, title: str, lines: Mapping[str, list[Record]], paper: Mapping[str, Mapping[str, Any]]
-) -> Table:
-    rows = []
-    for name, records in lines.items():
-        truth = records[0].n_characters
-        cells = (
-            cell_of(
-                Spread.of(map(metric.of, records)), metric, n_characters=truth,
-                paper=paper.get(name, {}).get(metric.key),
-            )
-            for metric in _METRICS
-        )  # fmt: skip
-        rows.append(Row(name, (Cell(truth, decimals=0), *cells)))
-    values = {name: Spread.of(map(NMI.of, records)) for name, records in lines.items()}
-    return Table(
-        key, "", title, best_finding(values), ("", "#Ch", *(one.name for one in _METRICS)),
-        mark_best([Group("", tuple(rows))], by_label=False),
-    )  # fmt: skip

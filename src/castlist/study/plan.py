@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from castlist.errors import InputError
+from castlist.io.authors import is_authors_folder, open_authors, series_of
 from castlist.learn.finetune import FinetuneSettings
 from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 
@@ -87,6 +88,7 @@ class Test:
     faces : folder of pictures ``<video>/<track>.jpg`` for the galleries.
     gallery : columns whose clusters the page shows.
     most : maximum number of videos to use, in order.
+    boxes : whether to read frames and boxes of tracks in the authors' layout.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Test:
     faces: Path | None = None
     gallery: tuple[str, ...] = ()
     most: int | None = None
+    boxes: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Variant:
     group, label : the setting that changes, and its value, as the table prints them.
     settings : training settings with the change.
     train, validation : track files or folders; those of another describer, if that is the change.
+    parameters : number of parameters of that describer, for the table.
     """
 
     group: str
@@ -115,6 +119,7 @@ class Variant:
     settings: TrainSettings
     train: tuple[Path, ...]
     validation: tuple[Path, ...]
+    parameters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -155,8 +160,14 @@ def _quick_settings(settings: TrainSettings) -> TrainSettings:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Return the plan in a TOML file. Relative paths start at the file's folder."""
+    """Return the plan in a TOML file. Relative paths start at the file's folder.
+
+    A folder is read as the authors' download: their features, labels and checkpoint. Its plan is
+    their rows of the paper's tables.
+    """
     path = Path(path)
+    if path.is_dir():
+        return _authors_plan(path)
     try:
         with path.open("rb") as file:
             text = tomllib.load(file)
@@ -207,6 +218,36 @@ def _plan(path: Path, text: dict[str, Any]) -> Plan:
         variants=_variants(reader, plan, methods, train),
         finetune_iterations=int(plan.get("finetune_iterations", Plan.finetune_iterations)),
     )
+
+
+def _authors_plan(folder: Path) -> Plan:
+    """Return the study of the authors' released features with their checkpoint."""
+    if not is_authors_folder(folder) or not (folder / "features").is_dir():
+        raise InputError(
+            f"{folder}: neither a TOML plan nor the authors' download, which has the folders "
+            "'ids' and 'features'"
+        )
+    checkpoints = sorted(folder.rglob("*.pth.tar"))
+    if len(checkpoints) != 1:
+        raise InputError(
+            f"{folder}: needs one checkpoint (*.pth.tar) in it, but has {len(checkpoints)}"
+        )
+    videos = [file.stem for file in sorted((folder / "ids").glob("*.ids"))]
+    series = [found for video in videos if (found := series_of(video))]
+    combined = {name.upper(): f"{name}_*" for name in sorted(set(series)) if series.count(name) > 1}
+    if len(set(series)) > 1:
+        combined["BOTH"] = "*"
+    try:
+        open_authors(folder)
+        boxes = any(folder.rglob("*.facetracks.mat"))
+    except InputError:  # features of other faces than the boxes; without boxes there is no pair
+        open_authors(folder, boxes=False)
+        boxes = False
+    method = Method(
+        "authors", model=checkpoints[0], key="ball", finetune=boxes, kmeans_variants=True
+    )
+    test = Test("Episodes", (folder,), (), combined, paper=True, boxes=boxes)
+    return Plan("The authors' features and checkpoint", (0,), (), (), (test,), (method,))
 
 
 class _Reader:
@@ -311,12 +352,19 @@ def _variants(
             raise InputError(f"{reader.path}: {where}: of must be one of {', '.join(trained)}")
         for label, one in table.items():
             change = dict(
-                reader.table(f"{where} {label}", one, (), ("tracks", "validation", *_SETTABLE))
+                reader.table(
+                    f"{where} {label}", one, (), ("tracks", "validation", "parameters", *_SETTABLE)
+                )
             )
             data = {
                 name: reader.paths(change.pop(name, train.get(name, ())))
                 for name in ("tracks", "validation")
             }
+            parameters = change.pop("parameters", None)
+            if parameters is not None and not isinstance(parameters, int):
+                raise InputError(f"{reader.path}: {where} {label}: parameters must be an integer")
             settings = reader.settings(f"{where} {label}", base, change)
-            found.append(Variant(group, label, settings, data["tracks"], data["validation"]))
+            found.append(
+                Variant(group, label, settings, data["tracks"], data["validation"], parameters)
+            )
     return tuple(found)

@@ -12,8 +12,9 @@ from castlist.score.curves import Curve
 from castlist.study.statistics import Statistics
 
 #: Ways of clustering. ``own``: at the method's τ, 4b or chosen on validation. ``train``: at a τ
-#: chosen on the training set. ``kmeans`` and ``hac``: into the true number of clusters.
-HOWS = ("own", "train", "kmeans", "hac", "xmeans", "gmeans", "finetuned")
+#: chosen on the training set. ``kmeans`` and ``hac``: into the true number of clusters. ``one`` and
+#: ``each``: all tracks in one cluster, and each track in its own.
+HOWS = ("own", "train", "kmeans", "hac", "xmeans", "gmeans", "finetuned", "one", "each")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,24 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Sizes of one variant of an ablation.
+
+    Attributes
+    ----------
+    dim : dimension of the describer's features.
+    n_parameters : number of weights and biases of the MLP.
+    n_in_batch, n_over_5 : mean number of identities per batch of its size, and of those with more
+        than 5 tracks, if batches are drawn uniformly.
+    """
+
+    dim: int
+    n_parameters: int
+    n_in_batch: float
+    n_over_5: float
+
+
+@dataclass(frozen=True)
 class Results:
     """All results, from which tables and figures are made.
 
@@ -96,6 +115,8 @@ class Results:
     shown : clusters for the galleries.
     seconds : method → seconds per epoch, measured side by side.
     skew : test → number of tracks per identity, in descending order, and which are background.
+    train_skew : number of tracks per identity of the training set, in descending order.
+    counts : ablation and variant → its sizes.
     """
 
     records: list[Record]
@@ -104,6 +125,8 @@ class Results:
     shown: list[Shown] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     skew: dict[str, tuple[list[int], list[bool]]] = field(default_factory=dict)
+    train_skew: list[int] = field(default_factory=list)
+    counts: dict[tuple[str, str], Counts] = field(default_factory=dict)
 
     def pick(self, **wanted: Any) -> list[Record]:
         """Return the records with these field values."""

@@ -31,14 +31,25 @@ from castlist.io.files import replacing
 from castlist.io.lock import locked
 from castlist.io.output_guard import check_for_run
 from castlist.io.untrusted import read_json
+from castlist.learn.model_file import load_model
+from castlist.learn.run_folder import MODEL
 from castlist.learn.train_settings import TrainSettings
 from castlist.parallel import n_threads, set_threads
 from castlist.progress import Progress, silent
 from castlist.score.curves import Curve
 from castlist.study.plan import Method, Plan, Test
-from castlist.study.results import Record, Results, Shown
+from castlist.study.results import Counts, Record, Results, Shown
 from castlist.study.statistics import statistics, tracks_per_identity
-from castlist.study.tasks import columns_of, finetune_task, test_task, time_losses, train_task
+from castlist.study.tasks import (
+    batches_task,
+    columns_of,
+    extremes_task,
+    finetune_task,
+    labelled,
+    test_task,
+    time_losses,
+    train_task,
+)
 from castlist.tracks import TrackSet
 
 #: Folders of a study: trained models, and answers of finished tasks.
@@ -86,12 +97,14 @@ def _run(plan: Plan, out: Path, restart: bool, progress: Progress) -> Results:
         partial.write_text(json.dumps({"title": plan.title}), "utf-8")
     schedule = _Schedule(plan, out)
     training = [*schedule.training.values(), *schedule.ablations.values()]
-    testing, timing = schedule.testing(), schedule.timing()
-    total = len(training) + len(testing) + len(timing)
+    testing = [*schedule.testing(), *schedule.extremes()]
+    batches, timing = list(schedule.batches.values()), schedule.timing()
+    others = [*testing, *batches]
+    total = len(training) + len(others) + len(timing)
     run_tasks(training, 0, total, progress)
-    run_tasks(testing, len(training), total, progress)
+    run_tasks(others, len(training), total, progress)
     # Time the losses alone, after all other tasks.
-    for done, task in enumerate(timing, start=len(training) + len(testing) + 1):
+    for done, task in enumerate(timing, start=len(training) + len(others) + 1):
         if not task.done:
             task.write(task.call(*task.arguments))
         progress("study", done, total)
@@ -160,6 +173,22 @@ class _Schedule:
             for variant in plan.variants
             for seed in plan.seeds
         }  # fmt: skip
+        self.batches = self._batches()
+
+    def _batches(self) -> dict[tuple[Any, ...], Task]:
+        """Return one task per training set of the ablations, for all their batch sizes."""
+        sizes: dict[tuple[Any, ...], set[int]] = {}
+        for one in self.plan.variants:
+            sizes.setdefault((one.train, one.validation), set()).add(one.settings.batch)
+        return {
+            (train, validation): Task.of(
+                "identities per batch", self.out / "cache", batches_task,
+                (train, validation, tuple(sorted(found)), self.plan.seeds[0]),
+                train=contents(train), validation=bool(validation), sizes=sorted(found),
+                seed=self.plan.seeds[0],
+            )
+            for (train, validation), found in sizes.items()
+        }  # fmt: skip
 
     def _train(
         self,
@@ -206,6 +235,20 @@ class _Schedule:
                     ]  # fmt: skip
         return tasks
 
+    def extremes(self) -> list[Task]:
+        """Return the clusterings of validation that need no model."""
+        train, validation = self.plan.train, self.plan.validation
+        if not train:
+            return []
+        return [
+            Task.of(
+                f"validation seed {seed}", self.out / "cache", extremes_task,
+                (train, validation, seed),
+                train=contents(train), validation=contents(validation), seed=seed,
+            )
+            for seed in (self.plan.seeds[:1] if validation else self.plan.seeds)
+        ]  # fmt: skip
+
     def timing(self) -> list[Task]:
         """Return the one task that measures the seconds per epoch of each loss."""
         methods = [
@@ -250,7 +293,9 @@ class _Schedule:
                 for column, one in answer.get("curves", {}).items():
                     place = curves.setdefault((task.arguments[0].name, column), {})
                     place[task.arguments[1].name] = _curve(**one)
-        found = Results(records, curves=curves, shown=shown)
+        found = Results(records, curves=curves, shown=shown, counts=self._counts())
+        if self.plan.train:
+            found.train_skew.extend(tracks_per_identity(labelled(self.plan.train))[0].tolist())
         for test in self.plan.tests:
             columns = list(columns_of(test))
             found.statistics[test.name] = [statistics(tracks, name) for name, tracks in columns]
@@ -262,6 +307,18 @@ class _Schedule:
                 found.seconds.update(
                     {name: float(seconds) for name, seconds in answer["seconds"].items()}
                 )
+        return found
+
+    def _counts(self) -> dict[tuple[str, str], Counts]:
+        """Return the sizes of the variants, from their models and batches."""
+        found = {}
+        for one in self.plan.variants:
+            run = self.ablations[one, self.plan.seeds[0]].file.parent
+            model = load_model(run / MODEL)
+            with self.batches[one.train, one.validation].answer() as answer:
+                n_in_batch, n_over_5 = map(float, answer["batches"][str(one.settings.batch)])
+            size = sum(x.size for x in (*model.weights, *model.biases))
+            found[one.group, one.label] = Counts(model.dims[0], size, n_in_batch, n_over_5)
         return found
 
 
@@ -376,7 +433,7 @@ def _fingerprint(test: Test) -> list[Any]:
     """Return everything that a test's figures depend on; the paths of its files do not count."""
     return [
         test.name, contents(test.tracks), contents(test.validation), test.combined, test.paper,
-        test.gallery, test.most,
+        test.gallery, test.most, test.boxes,
     ]  # fmt: skip
 
 

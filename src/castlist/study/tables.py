@@ -27,6 +27,7 @@ TITLES = {
     "prototypical-ball": "Prototypical with balls",
     "ball": "Ball Cluster Learning, the paper's recipe",
     "neighbours": "Balls with neighbours (ours)",
+    "authors": "Ball Cluster Learning, the authors' checkpoint",
 }
 
 #: Titles inside sentences, for methods with long titles.
@@ -34,6 +35,7 @@ SHORT_TITLES = {
     "ldml": "LDML",
     "ball": "Ball Cluster Learning",
     "neighbours": "Balls with neighbours",
+    "authors": "the authors' checkpoint",
 }
 
 #: Note below a table that has figures of the paper.
@@ -91,7 +93,7 @@ class Cell:
     @property
     def text(self) -> str:
         """Our figure, formatted."""
-        return "" if self.value is None else f"{self.value:.{self.decimals}f}"
+        return "" if self.value is None else _number(self.value, self.decimals)
 
     @property
     def spread_text(self) -> str:
@@ -103,7 +105,11 @@ class Cell:
         """The paper's figure, formatted; empty if there is none."""
         if self.paper is None:
             return ""
-        return f"{self.paper:.0f}" if isinstance(self.paper, int) else f"{self.paper:.1f}"
+        return _number(self.paper, 0 if isinstance(self.paper, int) else 1)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.{decimals}f}"
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class Table:
     header : column titles, beginning with that of the row labels.
     groups : rows.
     paper_note : what the paper's figures were measured on.
+    labels : labels of the paper's tables that it reproduces.
     """
 
     key: str
@@ -153,6 +160,7 @@ class Table:
     header: tuple[str, ...]
     groups: tuple[Group, ...]
     paper_note: str = PAPER_NOTE
+    labels: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -332,10 +340,12 @@ def _plain(column: str) -> str:
 _AT = {_plain(name): i for i, name in enumerate(COLUMNS)}
 
 
-def table_of(sheet: Sheet, key: str, title: str, shows: str, groups: tuple[Group, ...]) -> Table:
+def table_of(
+    sheet: Sheet, key: str, title: str, shows: str, groups: tuple[Group, ...], *labels: str
+) -> Table:
     """Return the table of a test. The first group holds counts, the others are methods."""
-    name = sheet.test.name
-    table = Table(key, name, f"{name}: {title}", shows, ("", *sheet.columns), groups)
+    name, header = sheet.test.name, ("", *sheet.columns)
+    table = Table(key, name, f"{name}: {title}", shows, header, groups, labels=labels)
     return _transposed(table) if len(sheet.columns) == 1 else table
 
 

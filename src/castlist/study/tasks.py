@@ -21,13 +21,14 @@ from castlist.cluster.tracks import cluster_tracks, embed_tracks
 from castlist.errors import InputError
 from castlist.io.authors import series_of
 from castlist.io.track_files import read_tracks
+from castlist.learn.batches import split_identities
 from castlist.learn.finetune import FinetuneSettings, finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
 from castlist.learn.run_folder import MODEL
 from castlist.learn.train import train
 from castlist.learn.train_settings import TrainSettings
-from castlist.learn.validation import better_apart, choose_threshold
+from castlist.learn.validation import Truth, better_apart, choose_threshold
 from castlist.score.curves import curve
 from castlist.score.metrics import evaluate
 from castlist.study.paper import COLUMNS, paper_values
@@ -48,7 +49,7 @@ def train_task(
 ) -> dict[str, Any]:
     """Train a model in a run folder, or resume it; return its validation figures."""
     result = train(
-        _labelled(train_on), settings, validation=_labelled(validation) if validation else None,
+        labelled(train_on), settings, validation=labelled(validation) if validation else None,
         run=run,
     )  # fmt: skip
     return result.model.validation
@@ -118,9 +119,67 @@ def finetune_task(
     return {"records": [_record(test.name, column, method.name, seed, "finetuned", truth, found)]}
 
 
+def extremes_task(
+    train_on: tuple[Path, ...], validation: tuple[Path, ...], seed: int
+) -> dict[str, Any]:
+    """Score validation as one cluster, as one cluster per track, and the base features at K.
+
+    With our models these are the columns of the paper's first table.
+    """
+    tracks, apart = _held_out(train_on, validation, seed)
+    linked = Truth.of(tracks, apart).link(embed_tracks(tracks, None))
+    found = {
+        ("one cluster", "one"): linked.scores(np.inf),
+        ("N clusters", "each"): linked.scores(-1.0),
+        ("base", "hac"): linked.scores_at_counts(),
+    }
+    return {
+        "records": [
+            Record(
+                "validation", "all of it", method, seed, how, linked.truth.n_characters, **scores
+            ).to_dict()
+            for (method, how), scores in found.items()
+        ]
+    }
+
+
+def batches_task(
+    train_on: tuple[Path, ...], validation: tuple[Path, ...], sizes: tuple[int, ...], seed: int
+) -> dict[str, Any]:
+    """Return the mean number of identities per batch, and of those with more than 5 tracks.
+
+    Batches are drawn uniformly, as the paper does; the answer has one pair per batch size.
+    """
+    tracks = labelled(train_on)
+    if not validation:
+        tracks = tracks[split_identities(tracks, TrainSettings.validation, seed).train]
+    _, labels = np.unique(tracks.identity, return_inverse=True)
+    order = np.random.default_rng(seed).permutation(labels)
+    found = {}
+    for size in sizes:
+        batches = np.array_split(order, max(1, round(len(order) / size)))
+        counts = [np.unique(batch, return_counts=True)[1] for batch in batches]
+        found[str(size)] = [
+            float(np.mean([len(one) for one in counts])),
+            float(np.mean([(one > 5).sum() for one in counts])),
+        ]
+    return {"batches": found}
+
+
+def _held_out(
+    train_on: tuple[Path, ...], validation: tuple[Path, ...], seed: int
+) -> tuple[TrackSet, bool]:
+    """Return the validation tracks of training, and whether each video is clustered apart."""
+    if validation:
+        tracks = labelled(validation)
+        return tracks, better_apart(tracks)
+    tracks = labelled(train_on)
+    return tracks[split_identities(tracks, TrainSettings.validation, seed).validation], False
+
+
 def columns_of(test: Test) -> Iterator[tuple[str, TrackSet]]:
     """Yield the columns of a test: each video, then the combined ones."""
-    tracks = _labelled(test.tracks)
+    tracks = labelled(test.tracks, boxes=test.boxes)
     used = [i for i in range(len(tracks.videos)) if (tracks.video == i).any()][: test.most]
     for i in used:
         name = column_name(tracks.videos[i]) if len(used) > 1 else test.name
@@ -141,9 +200,9 @@ def column_name(video: str) -> str:
     return f"{series.upper()} S{int(season)}E{int(episode)}"
 
 
-def _labelled(paths: tuple[Path, ...]) -> TrackSet:
+def labelled(paths: tuple[Path, ...], boxes: bool = True) -> TrackSet:
     """Return the labelled tracks of files or folders."""
-    tracks = read_tracks(*paths)
+    tracks = read_tracks(*paths, boxes=boxes)
     return tracks[tracks.labelled]
 
 
@@ -156,7 +215,7 @@ def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
     if not method.rounds:
         return None
     # An untrained residual model only normalises its input.
-    dim = _labelled(test.validation).require_features().dim
+    dim = labelled(test.validation).require_features().dim
     return BallModel(
         (dim, dim), residual=True, rounds=method.rounds, reach=method.reach, nearest=method.nearest
     )
@@ -166,7 +225,7 @@ def _threshold(method: Method, model: BallModel | None, test: Test) -> float:
     """Return the method's own τ, or the τ that gives validation its true number (sec. 3.4)."""
     if method.own_threshold and model is not None:
         return model.threshold
-    validation = _labelled(test.validation)
+    validation = labelled(test.validation)
     return choose_threshold(model, validation, by="count", apart=better_apart(validation))
 
 
@@ -231,8 +290,8 @@ def time_losses(
     """Return the seconds per epoch of each loss: the fastest of several epochs, in turns."""
     from castlist.learn.trainer import Trainer
 
-    tracks = _labelled(train_on)
-    held = _labelled(validation) if validation else tracks
+    tracks = labelled(train_on)
+    held = labelled(validation) if validation else tracks
     held = held[:: max(1, len(held) // 200)]  # few tracks, many people: validation is not timed
     trainers = {name: Trainer(tracks, held, settings) for name, settings in methods}
     seconds = dict.fromkeys(trainers, float("inf"))

@@ -96,6 +96,7 @@ def test_quick_is_the_same_and_less(folder):
         ("seeds = [-1]\n" + START, "seeds must be integers"),
         (START + "[method.ball]\nsoup = 1\n", "'soup'; known keys"),
         (START + "[method.ball]\nalpha = -1\n", "alpha must be 0 or more"),
+        (START + "[method.ball]\nconstraints = 'x'\n", "constraints must be 'ball'"),
         (START + "[method.mine]\nlike = 'soup'\n", "like must be one of"),
         (START + "[ablation.batch]\nof = 'base'\n", "of must be one of"),
         (START.replace('tracks = "train.parquet"', ""), r"\[train\] needs tracks"),

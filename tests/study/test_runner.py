@@ -112,7 +112,17 @@ def test_every_method_seed_column_and_way_is_there(study):
     for record in results.pick(how="hac"):
         assert record.n_clusters == record.n_characters
     assert {r.method for r in results.pick(test="ablation")} == {"64", "8"}
-    assert len(results.pick(test="validation")) == 6
+    assert len(results.pick(test="validation", how="own")) == 6
+    extremes = {one.how: one for one in results.pick(test="validation") if one.how != "own"}
+    assert {how: one.n_clusters for how, one in extremes.items()} == {
+        "one": 1, "each": extremes["each"].n_clusters, "hac": 15,
+    }  # fmt: skip
+    assert (extremes["one"].nmi, extremes["each"].wcp) == (0, 1)
+    assert len(results.train_skew) == 45
+    sizes = {label: one.n_parameters for (_, label), one in results.counts.items()}
+    assert sizes == {"64": 48 * 16 + 16 + 16 * 64 + 64, "8": 48 * 16 + 16 + 16 * 8 + 8}
+    # One batch holds the whole training set.
+    assert {one.n_in_batch for one in results.counts.values()} == {45}
     assert set(results.seconds) == {"triplet", "ball"}
     assert [one.name for one in results.statistics["films"]] == ["BBT S1E1", "BBT S1E2", "BBT"]
     assert set(results.curves["films", "BBT"]) == set(ways)

@@ -103,7 +103,8 @@ def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: Arra
         ylabel="tracks",
         ylim=(0.8, None),
     )
-    axes.legend(fontsize=8)
+    if background.any():
+        axes.legend(fontsize=8)
     _save(figure, path)
 
 

@@ -240,7 +240,7 @@ def _train_threshold(sheet: Sheet, key: str) -> Table | None:
         short_title(one.name): (sheet.mean(one, "own"), sheet.mean(one, "train")) for one in methods
     }
     return table_of(
-        sheet, f"{key}-train-threshold", "τ chosen on the training set or on validation",
+        sheet, f"{key}-train-threshold", "threshold τ chosen on the training set or on validation",
         change_finding("τ from the training set", pairs),
         (characters_group(sheet), *mark_best(groups)),
         "table:threshold_on_train",

@@ -30,6 +30,8 @@ class Method:
     model : path of an existing model to use instead of training one.
     key : its name in ``paper.toml``, if the paper has figures for it.
     finetune : whether it is also fine-tuned on each video.
+    constraints : of fine-tuning, as in :class:`castlist.FinetuneSettings`; by default those of its
+        loss.
     kmeans_variants : whether X-means and G-means are run on its embeddings.
     rounds, reach, nearest : neighbour averaging, for the base features.
     """
@@ -39,6 +41,7 @@ class Method:
     model: Path | None = None
     key: str = ""
     finetune: bool = False
+    constraints: str = ""
     kmeans_variants: bool = False
     rounds: int = 0
     reach: float = TrainSettings.reach
@@ -310,7 +313,8 @@ def _methods(reader: _Reader, plan: dict[str, Any]) -> tuple[Method, ...]:
     own = {}
     for name, value in plan.get("method", {}).items():
         where = f"[method.{name}]"
-        table = reader.table(where, value, (), ("like", "model", "key", "finetune", *_SETTABLE))
+        keys = ("like", "model", "key", "finetune", "constraints")
+        table = reader.table(where, value, (), (*keys, *_SETTABLE))
         like = str(table.get("like", name))
         if "like" in table and like not in METHODS:
             raise InputError(f"{reader.path}: {where}: like must be one of {', '.join(METHODS)}")
@@ -327,6 +331,7 @@ def _methods(reader: _Reader, plan: dict[str, Any]) -> tuple[Method, ...]:
             # Changing a built-in method keeps its key; a method that is `like` it has none.
             key=str(table.get("key", made.key if like == name else "")),
             finetune=bool(table.get("finetune", made.finetune)),
+            constraints=_constraints(reader, where, table),
             kmeans_variants=made.kmeans_variants and like == name,
         )
     known = {**METHODS, **own}
@@ -337,6 +342,15 @@ def _methods(reader: _Reader, plan: dict[str, Any]) -> tuple[Method, ...]:
             "define others in [method.NAME]"
         )
     return tuple(known[name] for name in names)
+
+
+def _constraints(reader: _Reader, where: str, table: dict[str, Any]) -> str:
+    value = str(table.get("constraints", ""))
+    try:
+        FinetuneSettings(constraints=value or "ball")
+    except InputError as error:
+        raise InputError(f"{reader.path}: {where}: {error}") from error
+    return value
 
 
 def _variants(

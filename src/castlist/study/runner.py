@@ -56,7 +56,7 @@ from castlist.tracks import TrackSet
 _FOLDERS = ("runs", "cache")
 
 #: Version of the answers. Increase it when a task's answer changes, so that old files are not read.
-_VERSION = 1
+_VERSION = 2
 
 
 def run_study(
@@ -229,6 +229,7 @@ class _Schedule:
                             f"{name} finetuned {column}", cache, finetune_task,
                             (test, method, run, column, iterations, seed),
                             data=data, origin=origin, seed=seed, column=column, most=iterations,
+                            constraints=method.constraints,
                         )
                         for column in columns
                         if method.finetune

@@ -113,6 +113,8 @@ def finetune_task(
     tracks = next(tracks for name, tracks in columns_of(test) if name == column)
     settings = FinetuneSettings.of(model)
     settings = replace(settings, iterations=min(iterations, settings.iterations), seed=seed)
+    if method.constraints:
+        settings = replace(settings, constraints=method.constraints)
     tuned = finetune(model, tracks, settings)
     found = cluster_tracks(tracks, tuned).labels
     _, truth = np.unique(tracks.identity, return_inverse=True)
@@ -127,16 +129,16 @@ def extremes_task(
     With our models these are the columns of the paper's first table.
     """
     tracks, apart = _held_out(train_on, validation, seed)
-    linked = Truth.of(tracks, apart).link(embed_tracks(tracks, None))
+    clustered = Truth.of(tracks, apart).cluster(embed_tracks(tracks, None))
     found = {
-        ("one cluster", "one"): linked.scores(np.inf),
-        ("N clusters", "each"): linked.scores(-1.0),
-        ("base", "hac"): linked.scores_at_counts(),
+        ("one cluster", "one"): clustered.scores(np.inf),
+        ("N clusters", "each"): clustered.scores(-1.0),
+        ("base", "hac"): clustered.scores_at_counts(),
     }
     return {
         "records": [
             Record(
-                "validation", "all of it", method, seed, how, linked.truth.n_characters, **scores
+                "validation", "all of it", method, seed, how, clustered.truth.n_characters, **scores
             ).to_dict()
             for (method, how), scores in found.items()
         ]

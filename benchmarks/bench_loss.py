@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from castlist import BallLoss, BallModel, TrainSettings, made_tracks
+from castlist import BallLoss, BallModel, TrainSettings, synthetic_tracks
 from castlist.learn.batches import uniform_batches
 from castlist.learn.losses.registry import LOSSES, make_loss
 from castlist.learn.network import BallNetwork
@@ -134,7 +134,7 @@ def main() -> None:
     print("| looped | ours | ratio |\n|---|---|---|")
     print(f"| {slow:.1f} ms | {fast:.2f} ms | {slow / fast:.0f} × |\n")
 
-    tracks = made_tracks()
+    tracks = synthetic_tracks()
     codes = np.unique(tracks.identity, return_inverse=True)[1]
     start = BallModel()
     start.standardise_by(*tracks.require_features().mean_and_scale())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from castlist import evaluate_tracks, made_tracks, split_identities, train
+from castlist import evaluate_tracks, split_identities, synthetic_tracks, train
 from castlist.learn.train_settings import TrainSettings
 from castlist.study.evaluation import best_of, curve_of
 from castlist.tracks import TrackSet
@@ -31,8 +31,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=TrainSettings.epochs)
     parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
-    tracks = made_tracks()
-    test = made_tracks(60, 3_000, seed=99, first_identity=10_000)
+    tracks = synthetic_tracks()
+    test = synthetic_tracks(60, 3_000, seed=99, first_identity=10_000)
     print(f"{tracks}, {len(set(tracks.identity))} identities\n")
     print("| | #Ch | #Cl | NMI | WCP |\n|---|---|---|---|---|")
     for seed in range(arguments.seeds):

@@ -17,7 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import TrainSettings, cluster_tracks, made_tracks, read_tracks, train, write_tracks
+from castlist import (
+    TrainSettings,
+    cluster_tracks,
+    read_tracks,
+    synthetic_tracks,
+    train,
+    write_tracks,
+)
 
 TRACKS, FACES, IDENTITIES, VIDEOS = 65_076, 40, 1_280, 51
 
@@ -31,7 +38,7 @@ def make(folder: Path) -> None:
     for video, tracks in enumerate(np.array_split(np.arange(TRACKS), VIDEOS)):
         # Overlapping ranges of people, so that identities are shared as actors are.
         first = video * (IDENTITIES - 100) // (VIDEOS - 1)
-        one = made_tracks(
+        one = synthetic_tracks(
             100, len(tracks), FACES, seed=video, video=f"film{video:02}", first_identity=first
         )
         write_tracks(folder / f"film{video:02}.parquet", one)

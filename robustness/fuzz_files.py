@@ -16,9 +16,9 @@ from castlist import (
     TrackSet,
     accept,
     complete_linkage,
-    made_tracks,
     propose,
     save_model,
+    synthetic_tracks,
     write_tracks,
 )
 from castlist.cast.cast import make_cast
@@ -47,7 +47,7 @@ def _video_tracks(seed: int = 0, dim: int = 128, people: int = 3) -> TrackSet:
 
 
 def parquet(home: Path) -> list[Path]:
-    made = made_tracks(3, 6, 2)
+    made = synthetic_tracks(3, 6, 2)
     write_tracks(home / "half.parquet", made, half=True)
     write_tracks(home / "film.parquet", _video_tracks(dim=8))
     return [home / "half.parquet", home / "film.parquet"]
@@ -141,7 +141,7 @@ other = {tracks = "train.parquet", batch = 7}
 
 
 def plan(home: Path) -> list[Path]:
-    write_tracks(home / "train.parquet", made_tracks(3, 6, 2))
+    write_tracks(home / "train.parquet", synthetic_tracks(3, 6, 2))
     (home / "study.toml").write_text(_PLAN, "utf-8")
     return [home / "study.toml"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castlist import TrackSet, made_tracks
+from castlist import TrackSet, synthetic_tracks
 
 # Background jobs of a shell ignore SIGINT, and processes that the tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -113,10 +113,10 @@ def package_index() -> None:
 @pytest.fixture(scope="session")
 def made() -> TrackSet:
     """A small synthetic set: 60 people, 1,500 tracks of 4 faces, 32 dimensions."""
-    from castlist import MadeWorld
+    from castlist import SyntheticWorld
 
-    world = MadeWorld(dim=32, who=10, how=14, loudness=1.5)
-    return made_tracks(60, 1500, 4, world=world, seed=3)
+    world = SyntheticWorld(dim=32, who=10, how=14, loudness=1.5)
+    return synthetic_tracks(60, 1500, 4, world=world, seed=3)
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ import castlist.cli.app
 import castlist.learn.trainer
 import castlist.pipeline.scan
 import castlist.review.serve
-import castlist.study.page
-import castlist.study.run
-from castlist import made_tracks, write_tracks
+import castlist.study.html_page
+import castlist.study.runner
+from castlist import synthetic_tracks, write_tracks
 from datasets.synthetic_casts import made_video, write_film, write_folder
 from robustness.faults.child import be
 
@@ -98,11 +98,11 @@ def prepare(home: Path) -> None:
         about = json.loads((home / f"{name}.cast" / "run.json").read_text())
         about["video"]["name"] = f"{name}.mp4"
         (home / f"{name}.cast" / "run.json").write_text(json.dumps(about))
-    people = made_tracks(26, 260, 3, seed=1)
+    people = synthetic_tracks(26, 260, 3, seed=1)
     held = np.isin(people.identity, np.unique(people.identity)[:6])
     write_tracks(home / "train.parquet", people[~held])
     write_tracks(home / "val.parquet", people[held])
-    write_tracks(home / "test.parquet", made_tracks(6, 40, 3, seed=2))
+    write_tracks(home / "test.parquet", synthetic_tracks(6, 40, 3, seed=2))
     (home / "study.toml").write_text(PLAN)
     for words in (
         "name b.cast 1 Bo", "split b.cast 0004 --to 3 --waive", "name c.cast 2 Cleo",

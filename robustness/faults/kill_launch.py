@@ -29,7 +29,7 @@ _LEARNS = ("castlist.learn.trainer", "castlist.learn.finetune", "torch._dynamo")
 _SCANS = ("castlist.cli.scan", "castlist.pipeline.scan", *_LEARNS)
 _IMPORTS = {
     "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.cli.train", *_LEARNS),
-    "study": ("castlist.cli.study", "castlist.study.page", "castlist.study.run", *_LEARNS),
+    "study": ("castlist.cli.study", "castlist.study.html_page", "castlist.study.runner", *_LEARNS),
     "join": ("castlist.cli.join",), "add": ("castlist.cli.join",),
     "review": ("castlist.cli.review", "castlist.review.serve"),
 }  # fmt: skip

@@ -162,10 +162,10 @@ def _apart(work: Callable[[], object]) -> None:
 
 
 def _train(inputs: Path, clips: Path | None) -> Victim:
-    from castlist import MadeWorld, made_tracks, write_tracks
+    from castlist import SyntheticWorld, synthetic_tracks, write_tracks
 
-    world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
-    write_tracks(inputs / "made.parquet", made_tracks(40, 400, 3, world=world, seed=1))
+    world = SyntheticWorld(dim=16, who=8, how=6, loudness=0.8)
+    write_tracks(inputs / "made.parquet", synthetic_tracks(40, 400, 3, world=world, seed=1))
     words = "train ../inputs/made.parquet -o out --recipe paper --epochs 12 --hidden 32"
     return Victim(
         tuple(words.split()),
@@ -194,14 +194,14 @@ epochs = 2
 
 
 def _study(inputs: Path, clips: Path | None) -> Victim:
-    from castlist import MadeWorld, made_tracks, write_tracks
+    from castlist import SyntheticWorld, synthetic_tracks, write_tracks
 
-    world = MadeWorld(dim=16, who=8, how=6, loudness=0.8)
-    people = made_tracks(40, 300, 3, world=world, seed=1)
+    world = SyntheticWorld(dim=16, who=8, how=6, loudness=0.8)
+    people = synthetic_tracks(40, 300, 3, world=world, seed=1)
     held = np.isin(people.identity, np.unique(people.identity)[:12])
     write_tracks(inputs / "train.parquet", people[~held])
     write_tracks(inputs / "val.parquet", people[held])
-    one = replace(made_tracks(6, 40, 3, world=world, seed=2), videos=("film",))
+    one = replace(synthetic_tracks(6, 40, 3, world=world, seed=2), videos=("film",))
     write_tracks(inputs / "test" / "film.parquet", one)
     (inputs / "study.toml").write_text(PLAN, "utf-8")
 

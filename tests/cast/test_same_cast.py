@@ -98,8 +98,8 @@ import hashlib, json, os, sys
 threads = int(sys.argv[1])
 os.sched_getaffinity = lambda process: set(range(threads))  # what castlist counts cores by
 import numpy as np, torch
-from castlist import FinetuneSettings, MadeWorld, TrainSettings, cluster_tracks, complete_linkage
-from castlist import finetune, made_tracks, shipped_model, train
+from castlist import FinetuneSettings, SyntheticWorld, TrainSettings, cluster_tracks
+from castlist import complete_linkage, finetune, shipped_model, synthetic_tracks, train
 from castlist.parallel import n_threads
 from tests.cast.test_same_cast import video
 torch.set_num_threads(threads)
@@ -111,7 +111,8 @@ def printed(*arrays):
 def weights(model):
     return printed(*model.tensors().values())
 
-made = made_tracks(40, 600, 4, world=MadeWorld(dim=32, who=10, how=14, loudness=1.5), seed=3)
+world = SyntheticWorld(dim=32, who=10, how=14, loudness=1.5)
+made = synthetic_tracks(40, 600, 4, world=world, seed=3)
 settings = TrainSettings(hidden=(32,), embedding=16, epochs=3, batch=300, rate=0.02, freeze_b=1,
                          validation=0.2)
 tracks = video(1, 200, 20, False)

@@ -6,18 +6,18 @@ import json
 import numpy as np
 import pytest
 
-from castlist import MadeWorld, TrackSet, load_model, made_tracks, write_tracks
+from castlist import SyntheticWorld, TrackSet, load_model, synthetic_tracks, write_tracks
 from tests.programs import castlist
 
-WORLD = MadeWorld(dim=32, who=10, how=14, loudness=1.2)
+WORLD = SyntheticWorld(dim=32, who=10, how=14, loudness=1.2)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A trained model, and tracks of people it never saw."""
     folder = tmp_path_factory.mktemp("données with spaces")
-    write_tracks(folder / "train.parquet", made_tracks(60, 1500, 4, world=WORLD, seed=1))
-    unseen = made_tracks(12, 200, 4, world=WORLD, seed=2, first_identity=1000)
+    write_tracks(folder / "train.parquet", synthetic_tracks(60, 1500, 4, world=WORLD, seed=1))
+    unseen = synthetic_tracks(12, 200, 4, world=WORLD, seed=2, first_identity=1000)
     write_tracks(folder / "unseen.parquet", unseen)
     options = "--recipe paper --epochs 25 --batch 300 --rate 0.02 --hidden 32 --embedding 16"
     options += " --freeze-b 2 --fraction 0.25"

@@ -303,11 +303,26 @@ def test_the_usual_settings_are_the_papers_unless_neighbours_are_averaged():
     assert FinetuneSettings.of(model(2)).iterations < 2000
 
 
+def test_other_losses_are_tuned_around_the_threshold_as_the_supplement_says():
+    start = model()
+    start.settings = {"loss": "triplet"}
+    settings = FinetuneSettings.of(start)
+    assert settings.constraints == "threshold"
+    start.settings = {"loss": "ball"}
+    assert FinetuneSettings.of(start).constraints == "ball"
+    start.operating = 1e-3  # below all distances: a pair of two violates nothing but a margin
+    for constraints, equal in (("threshold", True), ("ball", False)):
+        short = replace(SETTINGS, iterations=5, constraints=constraints)
+        tuned = [finetune(start, video(), replace(short, epsilon=e)) for e in (0.0, 4.0)]
+        assert same(*tuned) == equal
+
+
 @pytest.mark.parametrize(
     "bad",
     [
         {"iterations": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"pairs": 0}, {"momentum": 1.0},
         {"momentum": -0.1}, {"epsilon": -0.1}, {"epsilon": float("inf")}, {"seed": -1},
+        {"constraints": "x"},
     ],
 )  # fmt: skip
 def test_bad_settings(bad):

@@ -25,6 +25,7 @@ from castlist import (
 from castlist.io.lock import LOCK, locked
 from castlist.learn.model_file import read_tensors, write_tensors
 from castlist.learn.run_folder import Run
+from castlist.learn.train import _draw_identities
 from castlist.learn.train_settings import LOSS_NAMES
 
 SETTINGS = TrainSettings(
@@ -69,6 +70,18 @@ def test_every_rival_learns_and_gets_the_threshold_of_the_true_number(made, loss
     seen = made[split_identities(made, 0.2, seed=1).train]
     assert kept["train_threshold"] == choose_threshold(model, seen, by="count")
     assert not any(record["collapsed"] for record in result.history)
+
+
+def test_the_training_tracks_of_a_threshold_are_drawn_by_identity():
+    identity = np.repeat([f"person {i:04d}" for i in range(1001)], [4000] + [5] * 1000)
+    drawn = _draw_identities(identity, seed=0)
+    assert len(drawn) == 3000
+    assert len(np.unique(drawn)) == 3000
+    names, counts = np.unique(identity[drawn], return_counts=True)
+    assert (counts == 5).sum() >= len(names) - 2  # whole identities, but the largest and the last
+    assert counts.max() <= 1500
+    assert names[-1] > "person 0900"  # not the first in the alphabet
+    assert not np.array_equal(drawn, _draw_identities(identity, seed=1))
 
 
 @pytest.mark.parametrize(("loss", "value"), [("ldml", "beta"), ("contrastive", "margin")])

@@ -11,9 +11,9 @@ from castlist import (
     BallLoss,
     Features,
     InputError,
-    MadeWorld,
+    SyntheticWorld,
     TrainSettings,
-    made_tracks,
+    synthetic_tracks,
     train,
 )
 from castlist.cli.train import train as command
@@ -25,8 +25,8 @@ QUICK = {"hidden": (32,), "epochs": 3, "batch": 500, "validation": 0.2}
 
 def world_of(loudness):
     """Features in which strangers hardly resemble each other, as a good describer's do not."""
-    world = MadeWorld(dim=160, who=110, how=24, loudness=loudness)
-    return made_tracks(120, 1500, 4, world=world, seed=3)
+    world = SyntheticWorld(dim=160, who=110, how=24, loudness=loudness)
+    return synthetic_tracks(120, 1500, 4, world=world, seed=3)
 
 
 @pytest.fixture(scope="module")

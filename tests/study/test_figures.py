@@ -39,7 +39,7 @@ def test_background_is_marked(tmp_path, tracks):
 
 
 def test_unknown_kinds_of_figures_are_refused(tmp_path, tracks):
-    with pytest.raises(InputError, match="written as .png, .svg, .pdf"):
+    with pytest.raises(InputError, match="must end in .png, .svg, .pdf"):
         draw_skew(tmp_path / "skew.gif", tracks)
     draw_skew(tmp_path / "skew.svg", tracks)
     assert "<svg" in (tmp_path / "skew.svg").read_text()

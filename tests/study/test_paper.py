@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from castlist.study.paper import COLUMNS, paper_values
+from castlist.study.paper import COLUMNS, paper_contents, paper_values
 
 PAPER = paper_values()
 EPISODES, BBT, BUFFY = slice(0, 12), slice(0, 6), slice(6, 12)
@@ -60,7 +60,7 @@ def series(place: str = "", values=None):
         here = f"{place}.{key}" if place else key
         if isinstance(value, dict):
             yield from series(here, value)
-        elif isinstance(value, list) and not isinstance(value[0], str):
+        elif isinstance(value, list) and not isinstance(value[0], str | dict):
             yield here, value
 
 
@@ -271,6 +271,30 @@ def test_figures_of_the_text(tex):
     printed = dict(re.findall(r"(Prototypical|Contrastive|LDML|Triplet|BCL): ([\d.]+)s", tex))
     printed = {name.lower().replace("bcl", "ball"): float(s) for name, s in printed.items()}
     assert PAPER["seconds"] == printed
+
+
+def plain(caption: str, numbers: dict[str, int]) -> str:
+    """A caption without mark-up, references to figures as numbers."""
+    caption = re.sub(r"\\ref\{fig:(\w+)\}", lambda found: str(numbers[f"fig:{found[1]}"]), caption)
+    caption = re.sub(r"\\(?:emph|textbf)\{([^}]*)\}", r"\1", caption)
+    return " ".join(caption.replace("~", " ").replace("$", "").split())
+
+
+def test_the_list_of_tables_and_figures_is_the_papers(tex):
+    numbers, found = {"table": 0, "fig": 0}, {}
+    kinds = "(?:table|figure)"
+    for body in re.findall(rf"\\begin\{{{kinds}\*?\}}(.*?)\\end\{{{kinds}", tex, re.S):
+        label = re.search(r"\\label\{(.*?)\}", body)[1]
+        kind = label.partition(":")[0]
+        numbers[kind] += 1
+        found[label] = (numbers[kind], body.partition(r"\caption{")[2])
+    places = {label: number for label, (number, _) in found.items()}
+    contents = paper_contents()
+    assert {one.label for one in contents} == set(found)
+    for one in contents:
+        number, caption = found[one.label]
+        assert one.name == f"{'Table' if one.label.startswith('table') else 'Figure'} {number}"
+        assert plain(caption, places).startswith(one.caption), one.label
 
 
 def test_k_max_of_the_text(tex):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from castlist import InputError, made_tracks, read_plan, write_tracks
+from castlist import InputError, read_plan, synthetic_tracks, write_tracks
 from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 
 START = """
@@ -19,7 +19,7 @@ tracks = ["test.parquet"]
 @pytest.fixture
 def folder(tmp_path):
     for name in ("train", "val", "test", "other"):
-        write_tracks(tmp_path / f"{name}.parquet", made_tracks(3, 6, 2))
+        write_tracks(tmp_path / f"{name}.parquet", synthetic_tracks(3, 6, 2))
     return tmp_path
 
 
@@ -84,27 +84,28 @@ def test_quick_is_the_same_and_less(folder):
     ("text", "message"),
     [
         ("title = 1 2", "not TOML"),
-        ("finetune_iterations = inf\n" + START, "of the wrong kind"),
-        (START.replace("test.parquet", "x" * 9999), "of the wrong kind"),
+        ("finetune_iterations = inf\n" + START, "has the wrong type"),
+        (START.replace("test.parquet", "x" * 9999), "has the wrong type"),
         ("title = " + "[" * 20_000, "not TOML"),
         ("title = " + "9" * 5000, "not TOML"),
         ("[" + "a." * 4000 + "a]", "file needs 'title'|not TOML"),
         ("title = 'x'", r"^[^:]*study\.toml: the file needs 'test'$"),
-        (START + "[nothing]\n", "'nothing', which is none of"),
+        (START + "[nothing]\n", "'nothing'; known keys"),
         (START.replace("test.parquet", "gone.parquet"), "gone.parquet: no such file"),
-        ("methods = ['soup']\n" + START, "no method 'soup'"),
-        ("seeds = [-1]\n" + START, "seeds must be numbers"),
-        (START + "[method.ball]\nsoup = 1\n", "'soup', which is none of"),
+        ("methods = ['soup']\n" + START, "unknown method 'soup'"),
+        ("seeds = [-1]\n" + START, "seeds must be integers"),
+        (START + "[method.ball]\nsoup = 1\n", "'soup'; known keys"),
         (START + "[method.ball]\nalpha = -1\n", "alpha must be 0 or more"),
+        (START + "[method.ball]\nconstraints = 'x'\n", "constraints must be 'ball'"),
         (START + "[method.mine]\nlike = 'soup'\n", "like must be one of"),
         (START + "[ablation.batch]\nof = 'base'\n", "of must be one of"),
         (START.replace('tracks = "train.parquet"', ""), r"\[train\] needs tracks"),
         (START.replace('validation = "val.parquet"', ""), "needs validation tracks"),
-        ("seeds = 3\n" + START, "of the wrong kind"),
-        (START + "[method.ball]\nhidden = 512\n", "of the wrong kind"),
-        (START + "[method.base]\nalpha = 3\n", "of the wrong kind"),
-        ("seeds = [1, 1]\n" + START, "seed 1 is there twice"),
-        ("methods = ['ball', 'ball']\n" + START, "method 'ball' is there twice"),
+        ("seeds = 3\n" + START, "has the wrong type"),
+        (START + "[method.ball]\nhidden = 512\n", "has the wrong type"),
+        (START + "[method.base]\nalpha = 3\n", "has the wrong type"),
+        ("seeds = [1, 1]\n" + START, "seed 1 is defined twice"),
+        ("methods = ['ball', 'ball']\n" + START, "method 'ball' is defined twice"),
     ],
 )
 def test_what_is_wrong_is_said(folder, text, message):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from castlist import InputError, MadeWorld, made_tracks
+from castlist import InputError, SyntheticWorld, synthetic_tracks
 from castlist.study.synthetic import long_tail
 
 
@@ -21,10 +21,10 @@ def test_the_tail_is_like_the_papers():
 
 
 def test_the_same_seed_draws_the_same_set():
-    world = MadeWorld(dim=16, who=4, how=6)
-    first, second = (made_tracks(5, 40, 3, world=world, seed=1) for _ in range(2))
+    world = SyntheticWorld(dim=16, who=4, how=6)
+    first, second = (synthetic_tracks(5, 40, 3, world=world, seed=1) for _ in range(2))
     np.testing.assert_array_equal(first.features, second.features)
-    other = made_tracks(5, 40, 3, world=world, seed=2, first_identity=100)
+    other = synthetic_tracks(5, 40, 3, world=world, seed=2, first_identity=100)
     assert not set(first.identity) & set(other.identity)
     assert first.face_counts.tolist() == [3] * 40
     np.testing.assert_allclose(np.linalg.norm(first.features, axis=1), 1, rtol=1e-5)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from castlist.learn.train_settings import TrainSettings
-from castlist.study.methods import METHODS, Method
 from castlist.study.paper import COLUMNS, paper_values
 from castlist.study.paper_tables import tables_of
-from castlist.study.plan import Plan, Variant
+from castlist.study.plan import METHODS, Method, Plan, Variant
 from castlist.study.plan import Test as Data
-from castlist.study.results import Record, Results, Spread
+from castlist.study.results import Counts, Record, Results, Spread
 from castlist.study.statistics import Statistics
 from castlist.study.tables import (
     N_CLUSTERS,
@@ -389,7 +388,7 @@ def test_an_ablation_has_the_papers_figures_of_the_same_change():
         "odd": [None] * 4,
         "on": [None, 69, 77.09, 85.65],
         "off": [None, 71, 74.57, 83.07],
-        "half a track": [None, 124, None, None],
+        "half a track": [None, 124, 70.09, None],
         "ResNet50": [None, 80, 76.74, 87.67],
         "SFace": [None] * 4,
     }
@@ -413,7 +412,7 @@ def test_seconds_fastest_first():
     assert [one.paper for one in cells.values()] == [9.9, None, 50.8]
     assert [one.best for one in cells.values()] == [True, False, False]
     assert found.shows == (
-        "Fastest: Ball Cluster Learning (1.50 s an epoch); Triplet takes 2.0 times as long."
+        "Fastest: Ball Cluster Learning (1.50 s per epoch); Triplet takes 2.0 times as long."
     )
 
 
@@ -423,4 +422,46 @@ def test_validation_is_a_table_of_its_own():
         record("", "base", 0, 66, 0.69, n=66, test="validation", how="hac"),
     ]
     found = table(plan_of(Data("T", (), ())), records, "validation")
-    assert [one.label for one in found.rows] == [method_title("ball"), "Base features, K known"]
+    assert [one.label for one in found.rows] == [method_title("ball")]
+
+
+def test_the_extremes_of_clustering_beside_the_papers():
+    records = [
+        record("", "one cluster", 0, 1, 0.0, n=60, test="validation", how="one", wcp=0.2),
+        record("", "N clusters", 0, 900, 0.5, n=60, test="validation", how="each", wcp=1.0),
+        record("", "base", 0, 60, 0.7, n=60, test="validation", how="hac"),
+        *(record("", "ball", seed, 62, 0.8, n=60, test="validation") for seed in (0, 1)),
+    ]
+    found = table(plan_of(Data("T", (), (), paper=True)), records, "validation-extremes")
+    assert found.labels == ("table:validation_ball_clustering",)
+    assert found.header[1:4] == ("One cluster", "N clusters", "Base features, K known")
+    assert [one.text for one in row(found, "#Cl")] == ["1", "900", "60", "62.0"]
+    assert [one.paper for one in row(found, "NMI")] == PAPER["validation"]["nmi"]
+    assert found.shows == (
+        "60 characters (the paper: 66). NMI: Ball Cluster Learning 80.0 and "
+        "Base features, K known 70.0."
+    )
+
+
+def test_ablations_have_the_papers_sizes():
+    variants = [
+        variant("D", "64"), variant("D", "32", embedding=32),
+        variant("batch", "500", batch=500), variant("batch", "2000"),
+        replace(variant("CNN", "ResNet50"), parameters=40_000_000), variant("CNN", "SFace"),
+    ]  # fmt: skip
+    counts = {(one.group, one.label): Counts(256, 111_104, 219.6, 14.5) for one in variants}
+    plan = plan_of(Data("T", (), (), paper=True), variants=variants)
+    records = [
+        Record("ablation", one.group, one.label, 0, "own", 66, 60, 0.7, 0.9) for one in variants
+    ]
+    size, batch, cnn = tables_of(plan, Results(records, counts=counts))
+    assert size.header[1:3] == ("#P", "#Ch")
+    assert (size.rows[0].cells[0].text, size.rows[0].cells[0].paper_text) == ("111,104", "111,000")
+    assert batch.header[1:3] == ("#Cl in batch", "#Cl in batch, > 5 samples")
+    assert [(one.text, one.paper) for one in batch.rows[0].cells[:2]] == [("220", 220), ("14", 15)]
+    assert [(one.text, one.paper_text) for one in cnn.rows[0].cells[:2]] == [
+        ("256", "2048"), ("40,000,000", "41,100,000"),
+    ]  # fmt: skip
+    assert [one.text for one in cnn.rows[1].cells[:2]] == ["256", ""]
+    labels = [one.labels for one in (size, batch, cnn)]
+    assert labels == [("table:embed_dim",), ("table:batch_size",), ("table:vgg2face",)]

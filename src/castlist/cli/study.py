@@ -11,8 +11,12 @@ from castlist.cli.common import progress, waiting
 
 
 def study(
-    plan: Annotated[Path, typer.Argument(help="TOML file with data, methods and seeds.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page and the tables.")],
+    plan: Annotated[
+        Path, typer.Argument(help="TOML file with data and methods, or the authors' download.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page, tables and models.")
+    ],
     quick: Annotated[
         bool, typer.Option(help="Use one seed and a few epochs, to check that the plan runs.")
     ] = False,
@@ -25,11 +29,15 @@ def study(
     Finished results are kept. Run the same command again to resume an interrupted study.
     docs/research/study.md describes the TOML file.
 
+    If you give the folder of the authors' download, with their features and checkpoint, the
+    command prints their table beside the paper's figures.
+
     Example: `castlist study benchmarks/study.toml -o study`
     """
-    from castlist.study.page import write_study
+    from castlist.study.html_page import markdown_of, write_study
+    from castlist.study.paper_tables import columns_table
     from castlist.study.plan import read_plan
-    from castlist.study.run import run_study
+    from castlist.study.runner import run_study
 
     read = read_plan(plan)
     if quick:
@@ -38,5 +46,7 @@ def study(
         results = run_study(read, out, restart=restart, progress=report)
     with waiting("drawing"):
         files = write_study(out, read, results)
+    if plan.is_dir():
+        typer.echo(markdown_of(columns_table(read, results)))
     for file in files:
         typer.echo(file)

@@ -52,6 +52,10 @@ class FinetuneSettings:
         Learning rate and momentum of SGD.
     epsilon : float
         Margin ε: pairs of two people are pushed beyond τ + ε.
+    constraints : str
+        ``ball``: pairs of one person are kept within min(d² before, τ), and pairs of two people are
+        pushed beyond τ + ε. ``threshold``: within τ and beyond τ, as the paper fine-tunes triplet
+        and prototypical models.
     pairs : int
         Number of pairs of each kind per update. A model that averages neighbours uses all pairs of
         one video instead.
@@ -63,6 +67,7 @@ class FinetuneSettings:
     rate: float = 0.0003  # supplement A
     momentum: float = TrainSettings.momentum
     epsilon: float = TrainSettings.epsilon
+    constraints: str = "ball"  # supplement A
     pairs: int = 128  # not in the text, which has about 1,000 pairs per episode in all
     seed: int = 0
 
@@ -73,9 +78,15 @@ class FinetuneSettings:
         If the model averages neighbours, each update uses a whole video, and there are fewer and
         larger updates, chosen on validation tracks (docs/research/neighbours.md).
         """
-        return cls(iterations=100, rate=0.03) if model.rounds else cls()
+        loss = model.settings.get("loss", "ball")
+        constraints = "ball" if loss == "ball" else "threshold"
+        if model.rounds:
+            return cls(iterations=100, rate=0.03, constraints=constraints)
+        return cls(constraints=constraints)
 
     def __post_init__(self) -> None:
+        if self.constraints not in ("ball", "threshold"):
+            raise InputError(f"constraints must be 'ball' or 'threshold', not {self.constraints!r}")
         if self.iterations < 1 or self.pairs < 1:
             raise InputError(
                 f"iterations and pairs must be at least 1: {self.iterations}, {self.pairs}"
@@ -155,9 +166,12 @@ def _optimise(
         with torch.no_grad():
             same_before = _squared_distances([before(one) for one in faces], drawn.same)
         now = [network(one) for one in faces]
+        epsilon = settings.epsilon
+        if settings.constraints == "threshold":  # within τ, whatever it was before; no margin
+            same_before, epsilon = torch.full_like(same_before, inf), 0.0
         loss = pair_loss(
             _squared_distances(now, drawn.same), same_before,
-            _squared_distances(now, drawn.different), model.threshold, settings.epsilon,
+            _squared_distances(now, drawn.different), model.threshold, epsilon,
         )  # fmt: skip
         if not torch.isfinite(loss):
             raise CastlistError(

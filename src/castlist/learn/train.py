@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from castlist.errors import CollapseWarning, InputError
 from castlist.extras import require
@@ -26,9 +27,9 @@ from castlist.tracks import TrackSet
 if TYPE_CHECKING:
     from castlist.learn.trainer import Trainer
 
-#: Number of training tracks for ``train_threshold``, which shows why τ is chosen on validation
-#: tracks (supplement C).
-_THRESHOLD_TRACKS = 3000
+#: Maximum number of training tracks for ``train_threshold``, which shows why τ is chosen on
+#: validation tracks (supplement C), and of those of one identity.
+_THRESHOLD_TRACKS, _TRACKS_PER_IDENTITY = 3000, 1500
 
 
 @dataclass(frozen=True)
@@ -157,13 +158,28 @@ def _choose_operating(model: BallModel, trainer: Trainer, tracks: TrackSet) -> N
         "operating_nmi": scores["nmi"], "operating_wcp": scores["wcp"],
     }  # fmt: skip
     if not ball:
-        some = tracks[:_THRESHOLD_TRACKS]
+        some = tracks[_draw_identities(tracks.identity, trainer.settings.seed)]
         apart = len(trainer.truth.rows) > 1 and better_apart(some)
         model.validation["train_threshold"] = (
             choose_threshold(model, some, by="count", apart=apart)
             if apart or len(np.unique(some.identity)) > 1
             else None
         )
+
+
+def _draw_identities(identity: NDArray[np.str_], seed: int) -> NDArray[np.int64]:
+    """Return the tracks of identities in random order, as many as a threshold is chosen on.
+
+    A slice in file order would be an alphabetical slice of people.
+    """
+    rng = np.random.default_rng(seed)
+    _, code = np.unique(identity, return_inverse=True)
+    rank = rng.permutation(int(code.max()) + 1)[code]
+    order = rng.permutation(len(code))
+    order = order[np.argsort(rank[order], kind="stable")]
+    # Number of each track among those of its identity, from 0.
+    nth = np.arange(len(order)) - np.searchsorted(rank[order], rank[order])
+    return np.sort(order[nth < _TRACKS_PER_IDENTITY][:_THRESHOLD_TRACKS])
 
 
 def _require_disjoint(tracks: TrackSet, validation: TrackSet) -> None:

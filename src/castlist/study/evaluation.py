@@ -1,4 +1,4 @@
-"""Labelled tracks, clustered and scored."""
+"""Cluster labelled tracks and score the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from castlist.tracks import TrackSet
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found, and how it compares with the truth."""
+    """A clustering and its scores."""
 
     linkage: Linkage
     scores: Scores
@@ -32,13 +32,13 @@ def evaluate_tracks(
     overlaps: bool | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
-    """Cluster all tracks, and score those that have an identity.
+    """Return the clustering of all tracks, scored on those that have an identity.
 
     Parameters are those of :func:`castlist.cluster_tracks`.
     """
     known = tracks.labelled
     if not known.any():
-        raise InputError("no track has an identity: nothing to compare with")
+        raise InputError("no track has an identity; evaluation needs labels")
     linkage = cluster_tracks(
         tracks, model, threshold=threshold, n_characters=n_characters, overlaps=overlaps,
         progress=progress,
@@ -47,12 +47,12 @@ def evaluate_tracks(
 
 
 def curve_of(tracks: TrackSet, model: Embeds | None = None) -> Curve:
-    """Score the labelled tracks at every number of clusters; needs all their distances."""
+    """Return NMI and WCP of the labelled tracks at every number of clusters."""
     tracks = tracks[tracks.labelled]
     return curve(tracks.identity, complete_linkage(embed_tracks(tracks, model)).merges)
 
 
 def best_of(curve: Curve) -> tuple[int, float, float]:
-    """Return #Cl, NMI and WCP where NMI is highest: what no threshold could have bettered."""
+    """Return #Cl, NMI and WCP at the highest NMI, the best that any threshold can reach."""
     at = int(np.argmax(curve.nmi))
     return int(curve.n_clusters[at]), float(curve.nmi[at]), float(curve.wcp[at])

@@ -1,4 +1,4 @@
-"""The paper's figures."""
+"""Draw the paper's figures: curves over the number of clusters, and tracks per identity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NAMED, _BACKGROUND = "#2b6ca3", "#e08214"
 _FORMATS = (".png", ".svg", ".pdf")
-#: Curves whose names find room inside the axes.
+#: Maximum number of curves with the legend inside the axes.
 _INSIDE = 4
 
 
@@ -33,18 +33,18 @@ def draw_curves(
     n_characters: int,
     size: tuple[float, float] = (9, 3.8),
 ) -> None:
-    """Draw NMI and WCP over the number of clusters, operating points as circles.
+    """Draw NMI and WCP over the number of clusters, with operating points as circles.
 
     Parameters
     ----------
     path : path
-        ``.png``, ``.svg`` or ``.pdf``; a ``BytesIO`` gets SVG.
+        File ending in ``.png``, ``.svg`` or ``.pdf``; a ``BytesIO`` gets SVG.
     curves : mapping
         Method → its curve.
     chosen : mapping
-        Method → the number of clusters it chose itself, drawn as a circle.
+        Method → its estimated number of clusters, drawn as a circle.
     n_characters : int
-        The true number, drawn as a line.
+        True number of characters, drawn as a line.
     size : pair of floats
         Width and height, inches.
     """
@@ -53,9 +53,9 @@ def draw_curves(
     for axes, name in zip(figure.subplots(1, 2), ("nmi", "wcp"), strict=True):
         for i, (label, curve) in enumerate(curves.items()):
             values = 100 * getattr(curve, name)
-            # There are ten colours.
+            # Matplotlib repeats its colours after ten.
             style = ("-", "--", ":", "-.")[i // 10 % 4]
-            plain = label.replace("$", r"\$")  # or Matplotlib takes it for a formula
+            plain = label.replace("$", r"\$")  # not mathematics
             (line,) = axes.plot(
                 curve.n_clusters, values, label=plain, linewidth=1.6, linestyle=style
             )
@@ -81,12 +81,12 @@ def draw_curves(
 
 
 def draw_skew(path: str | Path, tracks: TrackSet) -> None:
-    """Draw how many tracks each identity has, most first, background characters marked."""
+    """Draw the number of tracks per identity, in descending order, with background marked."""
     draw_skew_of(path, *tracks_per_identity(tracks))
 
 
 def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: ArrayLike) -> None:
-    """Draw the same from counted tracks: of each identity, most first, and which are background."""
+    """Draw given numbers of tracks per identity, in descending order."""
     counts, background = np.asarray(counts), np.asarray(background, bool)
     figure = _figure((7, 3.4))
     axes = figure.subplots()
@@ -98,9 +98,13 @@ def draw_skew_of(path: str | Path | BytesIO, counts: ArrayLike, background: Arra
         if chosen.any():
             axes.bar(rank[chosen], counts[chosen], width=1, color=colour, label=label)
     axes.set(
-        yscale="log", xlabel="identities, most tracks first", ylabel="tracks", ylim=(0.8, None)
+        yscale="log",
+        xlabel="identities, in descending order of tracks",
+        ylabel="tracks",
+        ylim=(0.8, None),
     )
-    axes.legend(fontsize=8)
+    if background.any():
+        axes.legend(fontsize=8)
     _save(figure, path)
 
 
@@ -117,7 +121,7 @@ def _save(figure: Figure, path: str | Path | BytesIO) -> None:
         return
     path = Path(path)
     if path.suffix not in _FORMATS:
-        raise InputError(f"{path}: a figure is written as {', '.join(_FORMATS)}")
+        raise InputError(f"{path}: the name of a figure must end in {', '.join(_FORMATS)}")
     with replacing(path) as partial:
         _write(figure, partial, path.suffix)
 
@@ -127,7 +131,7 @@ def _write(figure: Figure, to: Path | BytesIO, suffix: str) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)
-    # The same figure is the same file: no date in it, no ids drawn at random.
+    # No date and no random ids, so that the same figure gives the same file.
     undated = {"Date": None} if suffix == ".svg" else {}
     with rc_context({"svg.hashsalt": "castlist"}):
         figure.savefig(to, format=suffix[1:], dpi=130, metadata=undated)

@@ -1,4 +1,4 @@
-"""What the figures say, in a sentence made from them: true also where the paper found otherwise."""
+"""Findings: one sentence per table, computed from its figures, whether or not the paper agrees."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from castlist.study.results import Spread
 from castlist.study.tables import Group
 
-#: Methods that a sentence names before it only counts them.
+#: Maximum number of methods that a sentence names; more are counted.
 NAMED = 4
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method's line of the summary.
+    """One row of the summary.
 
-    ``in_paper`` says that the paper compares it: a loss that it trains, not fine-tuned.
+    ``in_paper`` marks the losses that the paper compares, not fine-tuned.
     """
 
     title: str
@@ -28,20 +28,20 @@ class Entry:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Write a list as a sentence has it."""
+    """Return words as "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def summary_finding(entries: Sequence[Entry], n_videos: int, compare: bool) -> str:
-    """Say who leads, by how much, and whether that is what the paper found."""
+    """Return which method has the highest NMI, by how much, and whether the paper agrees."""
     as_is = [one for one in entries if not one.finetuned]
     tuned = [one for one in entries if one.finetuned]
     what = "NMI" if n_videos == 1 else f"mean NMI over {n_videos} videos"
-    said = []
+    parts = []
     if as_is:
-        said.append(f"Highest {what}{', not fine-tuned' if tuned else ''}: {_lead(as_is)}")
+        parts.append(f"Highest {what}{', not fine-tuned' if tuned else ''}: {_lead(as_is)}")
     if tuned:
-        said.append(f"{'fine-tuned' if as_is else f'Highest {what}, fine-tuned'}: {_lead(tuned)}")
+        parts.append(f"{'fine-tuned' if as_is else f'Highest {what}, fine-tuned'}: {_lead(tuned)}")
     least = min(round(one.count_error.mean, 1) for one in entries)
     nearest = [
         one.title + (", fine-tuned" if one.finetuned else "")
@@ -50,28 +50,28 @@ def summary_finding(entries: Sequence[Entry], n_videos: int, compare: bool) -> s
     ]
     words = f"Nearest to the true number of characters: {joined(nearest)} ({least:.1f} % off)."
     return " ".join(filter(None, (
-        _sentence("; ".join(said)), words, _against_paper(entries) if compare else "",
+        _sentence("; ".join(parts)), words, _against_paper(entries) if compare else "",
     )))  # fmt: skip
 
 
 def _lead(entries: Sequence[Entry]) -> str:
-    """Say who is first and who is next, and whether seeds alone may differ as much."""
+    """Return the first and second method, and whether the gap is within the seeds' deviation."""
     ranked = sorted(entries, key=lambda one: -round(one.nmi.mean, 1))
     first = ranked[0]
     top = [one for one in ranked if _nmi(one) == _nmi(first)]
-    said = f"{joined([one.title for one in top])} ({_nmi(first)})"
+    text = f"{joined([one.title for one in top])} ({_nmi(first)})"
     if len(top) > 1 or len(ranked) == 1:
-        return said
+        return text
     second = ranked[1]
     gap = round(round(first.nmi.mean, 1) - round(second.nmi.mean, 1), 1)
-    said += f", {gap:.1f} ahead of {second.title} ({_nmi(second)})"
+    text += f", {gap:.1f} ahead of {second.title} ({_nmi(second)})"
     if gap <= max(first.nmi.deviation, second.nmi.deviation):
-        said += ", which is no more than a standard deviation over seeds"
-    return said
+        text += ", which is no more than a standard deviation over seeds"
+    return text
 
 
 def _against_paper(entries: Sequence[Entry]) -> str:
-    """Check the paper's claim: balls have a higher NMI than every rival loss."""
+    """Return whether BCL has a higher NMI than every other loss, as the paper claims."""
     balls = [one for one in entries if one.in_paper and one.is_ball]
     rivals = [one for one in entries if one.in_paper and not one.is_ball]
     if not balls or not rivals:
@@ -86,16 +86,16 @@ def _against_paper(entries: Sequence[Entry]) -> str:
 
 
 def wins_finding(groups: Mapping[str, Group], names: Mapping[str, str], n_columns: int) -> str:
-    """Say whose figure is best in how many columns.
+    """Return which method is best in how many columns.
 
     Parameters
     ----------
     groups : mapping
-        Method → its rows, the best cells marked.
+        Method → its rows, with the best cells marked.
     names : mapping
-        Label of a row → what its best is called.
+        Label of a row → words for the best of it.
     """
-    said = []
+    parts = []
     for label, name in names.items():
         wins = {
             method: sum(cell.best for row in group.rows if row.label == label for cell in row.cells)
@@ -103,23 +103,23 @@ def wins_finding(groups: Mapping[str, Group], names: Mapping[str, str], n_column
         }
         ranked = sorted((one for one in wins.items() if one[1]), key=lambda one: -one[1])
         if ranked and n_columns == 1:
-            said.append(f"{name}: {joined([method for method, _ in ranked])}")
+            parts.append(f"{name}: {joined([method for method, _ in ranked])}")
         elif ranked:
             (first, n), *others = ranked
             words = [f"{first} in {n} of {n_columns} columns"]
             words += [f"{method} in {n}" for method, n in others[:NAMED]]
             words += [f"{len(others) - NAMED} more in fewer"] * (len(others) > NAMED)
-            said.append(f"{name}: {joined(words)}")
-    return _sentence("; ".join(said))
+            parts.append(f"{name}: {joined(words)}")
+    return _sentence("; ".join(parts))
 
 
 def change_finding(what: str, pairs: Mapping[str, tuple[Spread | None, Spread | None]]) -> str:
-    """Say whose mean NMI something raises, and whose it lowers.
+    """Return which methods' mean NMI a change raises, lowers or keeps.
 
     Parameters
     ----------
     what : str
-        What was changed.
+        The change, as the subject of the sentence.
     pairs : mapping
         Method → NMI before and after.
     """
@@ -130,36 +130,36 @@ def change_finding(what: str, pairs: Mapping[str, tuple[Spread | None, Spread | 
             word = "raises" if new > old else "lowers" if new < old else "keeps"
             figures = f"{old:.1f}" if new == old else f"{old:.1f} to {new:.1f}"
             changes[word].append((abs(new - old), f"{method} ({figures})"))
-    said: list[str] = []
+    parts: list[str] = []
     for word, found in changes.items():
         ranked = [text for _, text in sorted(found, key=lambda one: -one[0])]
-        whose = joined(ranked)
+        which = joined(ranked)
         if len(ranked) > NAMED:
-            whose = f"{len(ranked)} methods"
-            whose += f", most that of {ranked[0]}" if word != "keeps" else ""
+            which = f"{len(ranked)} methods"
+            which += f", most that of {ranked[0]}" if word != "keeps" else ""
         if ranked:
-            said.append(f"{word} {'that' if said else 'the mean NMI'} of {whose}")
-    return _sentence(f"{what} {' and '.join(said)}") if said else ""
+            parts.append(f"{word} {'that' if parts else 'the mean NMI'} of {which}")
+    return _sentence(f"{what} {' and '.join(parts)}") if parts else ""
 
 
 def count_finding(of: Mapping[str, tuple[Spread, Spread]]) -> str:
-    """Say how many clusters a way finds for each character, and its NMI.
+    """Return the number of clusters per character, and NMI.
 
     Parameters
     ----------
     of : mapping
-        Way → #Cl / #Ch, and NMI.
+        Method → #Cl / #Ch, and NMI.
     """
     return _sentence("; ".join(
-        f"{way}: {ratio.mean:.1f} clusters for each character, mean NMI {nmi.mean:.1f}"
-        for way, (ratio, nmi) in of.items()
+        f"{name}: {ratio.mean:.1f} clusters per character, mean NMI {nmi.mean:.1f}"
+        for name, (ratio, nmi) in of.items()
     ))  # fmt: skip
 
 
 def variants_finding(
     own: Mapping[str, Spread], variants: Mapping[str, Mapping[str, Spread]]
 ) -> str:
-    """Say with which methods a τ of their own has a higher NMI than every variant of K-means.
+    """Return for which methods their own τ has a higher NMI than every variant of K-means.
 
     Parameters
     ----------
@@ -176,30 +176,38 @@ def variants_finding(
             ours, theirs = round(own[method].mean, 1), round(found[variant].mean, 1)
             text = f"{method} ({ours:.1f}, {variant} {theirs:.1f})"
             (better if ours > theirs else worse).append(text)
-    said = [f"The method's own τ has the higher mean NMI on {joined(better)}"] if better else []
-    said += [f"{'not' if better else 'Its own τ is not better'} on {joined(worse)}"] * bool(worse)
-    return _sentence(", ".join(said))
+    parts = [f"The method's own τ has the higher mean NMI on {joined(better)}"] if better else []
+    parts += [f"{'not' if better else 'Its own τ is not better'} on {joined(worse)}"] * bool(worse)
+    return _sentence(", ".join(parts))
 
 
 def best_finding(values: Mapping[str, Spread], what: str = "NMI") -> str:
-    """Say where a figure is highest and lowest."""
+    """Return where a figure is highest and lowest."""
     if not values:
         return ""
     ranked = sorted(values.items(), key=lambda one: -round(one[1].mean, 1))
     (best, high), (worst, low) = ranked[0], ranked[-1]
     if f"{high.mean:.1f}" == f"{low.mean:.1f}":
-        return f"{what} {high.mean:.1f}" + (" whichever is taken." if len(ranked) > 1 else ".")
+        return f"{what} {high.mean:.1f}" + (" in every row." if len(ranked) > 1 else ".")
     return f"Highest {what} with {best} ({high.mean:.1f}), lowest with {worst} ({low.mean:.1f})."
 
 
+def extremes_finding(n_characters: int, paper: int | None, values: Mapping[str, Spread]) -> str:
+    """Return the number of characters, here and in the paper, and the NMI of each way."""
+    there = f" (the paper: {paper})" if paper is not None else ""
+    ranked = sorted(values.items(), key=lambda one: -one[1].mean)
+    figures = joined([f"{name} {nmi.mean:.1f}" for name, nmi in ranked])
+    return f"{n_characters} characters{there}. NMI: {figures}."
+
+
 def seconds_finding(seconds: Mapping[str, float]) -> str:
-    """Say which loss is fastest, and how much longer the slowest takes."""
+    """Return the fastest loss, and the ratio of the slowest to it."""
     fast = min(seconds, key=lambda name: seconds[name])
     slow = max(seconds, key=lambda name: seconds[name])
-    said = f"Fastest: {fast} ({seconds[fast]:.2f} s an epoch)"
+    text = f"Fastest: {fast} ({seconds[fast]:.2f} s per epoch)"
     if seconds[fast] > 0 and seconds[slow] > seconds[fast]:
-        said += f"; {slow} takes {seconds[slow] / seconds[fast]:.1f} times as long"
-    return said + "."
+        text += f"; {slow} takes {seconds[slow] / seconds[fast]:.1f} times as long"
+    return text + "."
 
 
 def _sentence(text: str) -> str:

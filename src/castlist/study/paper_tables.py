@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from castlist.study.ablation_tables import ablation_tables, seconds_table, validation_table
 from castlist.study.findings import (
     Entry,
     change_finding,
@@ -13,17 +12,8 @@ from castlist.study.findings import (
     variants_finding,
     wins_finding,
 )
-from castlist.study.layout import (
-    by_method,
-    characters_group,
-    row_of,
-    statistics_group,
-    table_of,
-)
-from castlist.study.methods import Method
-from castlist.study.plan import Plan
+from castlist.study.plan import Method, Plan
 from castlist.study.results import Results
-from castlist.study.sheet import Sheet, paper_place
 from castlist.study.tables import (
     COUNT_ERROR,
     N_CLUSTERS,
@@ -32,14 +22,27 @@ from castlist.study.tables import (
     Group,
     Metric,
     Row,
+    Sheet,
     Table,
+    by_method,
     cell_of,
+    characters_group,
     mark_best,
     method_title,
+    paper_figures,
+    row_of,
     short_title,
+    statistics_group,
+    table_of,
+)
+from castlist.study.validation_tables import (
+    ablation_tables,
+    extremes_table,
+    seconds_table,
+    validation_table,
 )
 
-#: How a column's number of clusters was arrived at, in print.
+#: Labels of the ways of clustering.
 _HOW = {"kmeans": "K-means", "hac": "Linkage", "xmeans": "X-means", "gmeans": "G-means"}
 _RATIO = Metric("#Cl / #Ch", "", lambda record: record.n_clusters / record.n_characters, "low")
 _WINS = {
@@ -50,19 +53,38 @@ _WINS = {
 
 
 def tables_of(plan: Plan, results: Results) -> list[Table]:
-    """Return every table that there are records for.
+    """Return every table that has records.
 
-    For each test the summary, then the paper's tables of its test set and its supplement; then
-    validation and ablations, and what an epoch of each loss costs.
+    First, for each test, the summary and the tables of the paper's test set and supplement; then
+    validation, the ablations and the seconds per epoch.
     """
     tables: list[Table | None] = []
     for i, test in enumerate(plan.tests, 1):
         sheet = Sheet(plan, test, results)
-        tables += [make(sheet, f"test{i}") for make in _OF_A_TEST]
-    tables.append(validation_table(results))
+        tables += [make(sheet, f"test{i}") for make in _TEST_TABLES]
+    tables += [extremes_table(plan, results), validation_table(results)]
     tables += ablation_tables(plan, results)
     tables.append(seconds_table(plan, results))
     return [table for table in tables if table is not None]
+
+
+def columns_table(plan: Plan, results: Results) -> Table:
+    """Return the first test with one row per column, narrow enough for a terminal."""
+    sheet = Sheet(plan, plan.tests[0], results)
+    which = [(one, how) for how in ("own", "finetuned") for one in sheet.methods(how)]
+    (characters,) = characters_group(sheet).rows
+    groups = []
+    for method, how in which:
+        rows = [
+            Row(
+                column,
+                (count, *(sheet.cell(column, method, how, one) for one in (N_CLUSTERS, NMI, WCP))),
+            )
+            for column, count in zip(sheet.columns, characters.cells, strict=True)
+        ]
+        groups.append(Group(method_title(method.name, how), tuple(rows)))
+    header = ("", characters.label, *(one.name for one in (N_CLUSTERS, NMI, WCP)))
+    return Table("columns", sheet.test.name, plan.title, "", header, tuple(groups))
 
 
 def _summary(sheet: Sheet, key: str) -> Table | None:
@@ -80,7 +102,7 @@ def _summary(sheet: Sheet, key: str) -> Table | None:
             )
             title = method_title(method.name, how)
             rival = how == "own" and method.key not in ("", "base")
-            in_paper = rival and paper_place(method.key, how) is not None
+            in_paper = rival and paper_figures(method.key, how) is not None
             name, is_ball = short_title(method.name), method.key == "ball"
             entry = Entry(name, nmi, error, in_paper, is_ball, how == "finetuned")
             lines.append((entry, Row(title, cells)))
@@ -110,6 +132,7 @@ def _test_table(sheet: Sheet, key: str) -> Table | None:
     return table_of(
         sheet, f"{key}-test", title,
         wins_finding(named, _WINS, len(sheet.columns)), (statistics_group(sheet), *groups),
+        "table:test_episodes",
     )  # fmt: skip
 
 
@@ -125,8 +148,9 @@ def _finetuned(sheet: Sheet, key: str) -> Table | None:
     which = [(one, how) for one in methods for how in ("own", "finetuned")
              if how == "finetuned" or one.name in own]  # fmt: skip
     return table_of(
-        sheet, f"{key}-finetuned", "before and after fine-tuning on the tracks themselves",
+        sheet, f"{key}-finetuned", "before and after fine-tuning on the test tracks",
         change_finding("Fine-tuning", pairs), (characters_group(sheet), *by_method(sheet, which)),
+        "table:test_episodes", "table:finetuned_episodes",
     )  # fmt: skip
 
 
@@ -148,9 +172,10 @@ def _known_k(sheet: Sheet, key: str) -> Table | None:
         for one in methods
     }
     return table_of(
-        sheet, f"{key}-known-k", "the true number of characters given",
+        sheet, f"{key}-known-k", "number of characters given",
         change_finding("Complete linkage instead of K-means", pairs),
         (characters_group(sheet), *mark_best(groups)),
+        "table:test_known_K", "table:knownK_full_comparison",
     )  # fmt: skip
 
 
@@ -170,11 +195,12 @@ def _variants(sheet: Sheet, key: str) -> Table | None:
         }
         for one in methods
     }
-    said = variants_finding({name: mean for name, mean in own.items() if mean}, variants)
+    finding = variants_finding({name: mean for name, mean in own.items() if mean}, variants)
     return table_of(
-        sheet, f"{key}-kmeans-variants", "variants of K-means that find the number themselves",
-        said,
+        sheet, f"{key}-kmeans-variants", "variants of K-means that estimate the number of clusters",
+        finding,
         (characters_group(sheet), *by_method(sheet, which, title)),
+        "table:kmeans_variants",
     )  # fmt: skip
 
 
@@ -191,6 +217,7 @@ def _base(sheet: Sheet, key: str) -> Table | None:
         sheet, f"{key}-base", "the base features, τ from validation",
         count_finding(counted),
         (characters_group(sheet), *by_method(sheet, [(one, "own") for one in methods])),
+        "table:base_representation",
     )  # fmt: skip
 
 
@@ -213,12 +240,13 @@ def _train_threshold(sheet: Sheet, key: str) -> Table | None:
         short_title(one.name): (sheet.mean(one, "own"), sheet.mean(one, "train")) for one in methods
     }
     return table_of(
-        sheet, f"{key}-train-threshold", "where τ is chosen, on the training set or on validation",
+        sheet, f"{key}-train-threshold", "threshold τ chosen on the training set or on validation",
         change_finding("τ from the training set", pairs),
         (characters_group(sheet), *mark_best(groups)),
+        "table:threshold_on_train",
     )  # fmt: skip
 
 
-_OF_A_TEST: tuple[Callable[[Sheet, str], Table | None], ...] = (
+_TEST_TABLES: tuple[Callable[[Sheet, str], Table | None], ...] = (
     _summary, _test_table, _finetuned, _known_k, _variants, _base, _train_threshold,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a study found, as plain records."""
+"""Results of a study, as plain records."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from castlist.score.curves import Curve
 from castlist.study.statistics import Statistics
 
-#: How the number of clusters was arrived at. ``own``: the method's own τ, 4b or from validation.
-#: ``train``: a τ chosen on the training set. ``kmeans`` and ``hac``: the true number was given.
-HOWS = ("own", "train", "kmeans", "hac", "xmeans", "gmeans", "finetuned")
+#: Ways of clustering. ``own``: at the method's τ, 4b or chosen on validation. ``train``: at a τ
+#: chosen on the training set. ``kmeans`` and ``hac``: into the true number of clusters. ``one`` and
+#: ``each``: all tracks in one cluster, and each track in its own.
+HOWS = ("own", "train", "kmeans", "hac", "xmeans", "gmeans", "finetuned", "one", "each")
 
 
 @dataclass(frozen=True)
 class Record:
-    """One clustering, scored. NMI and WCP are from 0 to 1.
+    """One scored clustering. NMI and WCP are from 0 to 1.
 
     Attributes
     ----------
     test : name of the test, ``validation``, or ``ablation``.
-    column : a video, or videos together; of an ablation, what was changed.
-    method : name of the method; of an ablation, what it was changed to.
+    column : a video or combined videos; for an ablation, the setting that changes.
+    method : name of the method; for an ablation, the value of the setting.
     how : one of ``HOWS``.
     """
 
@@ -39,15 +40,15 @@ class Record:
     wcp: float
 
     def __post_init__(self) -> None:
-        # Records are read from files, too.
+        # Records are also read from files.
         if not all(isinstance(one, str) for one in (self.test, self.column, self.method, self.how)):
-            raise TypeError("a record's names must be text")
+            raise TypeError("the names of a record must be strings")
         figures = (self.seed, self.n_characters, self.n_clusters, self.nmi, self.wcp)
         if not all(isinstance(one, int | float) for one in figures) or self.n_characters < 1:
-            raise TypeError("a record's figures must be numbers, of one character at least")
+            raise TypeError("the figures of a record must be numbers, with at least one character")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON knows it."""
+        """Return the record as a JSON object."""
         return asdict(self)
 
     @property
@@ -58,7 +59,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over seeds."""
+    """Mean and standard deviation of a figure over seeds."""
 
     mean: float
     deviation: float
@@ -66,7 +67,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
-        """Mean and standard deviation over seeds; of one seed the deviation is 0."""
+        """Return mean and standard deviation; the deviation of one value is 0."""
         found = np.array(list(values), np.float64)
         deviation = float(found.std(ddof=1)) if len(found) > 1 else 0.0
         return cls(float(found.mean()), deviation, len(found))
@@ -74,7 +75,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shown:
-    """The clusters of one column as a gallery shows them: track ids, one list a cluster."""
+    """The clusters of one column for a gallery: one list of track ids per cluster."""
 
     test: str
     column: str
@@ -84,17 +85,38 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Results:
-    """All that the tables and figures are made of.
+class Counts:
+    """Sizes of one variant of an ablation.
 
     Attributes
     ----------
-    records : every clustering.
-    statistics : test → the rows 1 to 6 of its columns, in order.
-    curves : (test, column) → method → its curve over the number of clusters, and where it stopped.
+    dim : dimension of the describer's features.
+    n_parameters : number of weights and biases of the MLP.
+    n_in_batch, n_over_5 : mean number of identities per batch of its size, and of those with more
+        than 5 tracks, if batches are drawn uniformly.
+    """
+
+    dim: int
+    n_parameters: int
+    n_in_batch: float
+    n_over_5: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """All results, from which tables and figures are made.
+
+    Attributes
+    ----------
+    records : all clusterings.
+    statistics : test → rows 1 to 6 of the paper's test table, one entry per column.
+    curves : (test, column) → method → its curve over the number of clusters, and the number at its
+        τ.
     shown : clusters for the galleries.
-    seconds : loss → seconds of one epoch, measured side by side.
-    skew : test → how many tracks each identity has, most first, and which are background.
+    seconds : method → seconds per epoch, measured side by side.
+    skew : test → number of tracks per identity, in descending order, and which are background.
+    train_skew : number of tracks per identity of the training set, in descending order.
+    counts : ablation and variant → its sizes.
     """
 
     records: list[Record]
@@ -103,9 +125,11 @@ class Results:
     shown: list[Shown] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     skew: dict[str, tuple[list[int], list[bool]]] = field(default_factory=dict)
+    train_skew: list[int] = field(default_factory=list)
+    counts: dict[tuple[str, str], Counts] = field(default_factory=dict)
 
     def pick(self, **wanted: Any) -> list[Record]:
-        """Return the records whose fields have these values."""
+        """Return the records with these field values."""
         return [
             record
             for record in self.records
@@ -113,6 +137,6 @@ class Results:
         ]
 
     def spread(self, value: Callable[[Record], float], **wanted: Any) -> Spread | None:
-        """Average a value over seeds; None where there is no record."""
+        """Return the spread of a value over the records with these fields; None without records."""
         found = self.pick(**wanted)
         return Spread.of(map(value, found)) if found else None

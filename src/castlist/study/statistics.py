@@ -1,4 +1,4 @@
-"""What a labelled set is made of: rows 1 to 6 of the paper's test table."""
+"""Statistics of labelled tracks: rows 1 to 6 of the paper's test table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from castlist.tracks import TrackSet
 
 @dataclass(frozen=True)
 class Statistics:
-    """Characters and tracks of one set: all, named and background ("unknown")."""
+    """Number of characters and tracks of one set: all, named, and background ("unknown")."""
 
     name: str
     n_characters: int
@@ -24,11 +24,11 @@ class Statistics:
     n_named_tracks: int
     n_background_tracks: int
 
-    #: The paper's names of the rows.
+    #: Row labels in the paper.
     ROWS = ("#Ch", "#Named Ch", "#Unk Ch", "#T", "#Named T", "#Unk T")
 
     def values(self) -> tuple[int, ...]:
-        """Return the six figures in the paper's order."""
+        """Return the six numbers in the paper's order."""
         return (
             self.n_characters,
             self.n_named,
@@ -40,11 +40,11 @@ class Statistics:
 
 
 def statistics(tracks: TrackSet, name: str = "") -> Statistics:
-    """Count the characters and tracks of a labelled set; tracks with no label do not count."""
+    """Return the numbers of characters and tracks of a set; unlabelled tracks do not count."""
     tracks = tracks[tracks.labelled]
     if not len(tracks):
         of = f" of {name}" if name else ""
-        raise InputError(f"no track{of} has an identity: these statistics need labels")
+        raise InputError(f"no track{of} has an identity; statistics need labels")
     background = tracks.background
     return Statistics(
         name=name,
@@ -58,7 +58,7 @@ def statistics(tracks: TrackSet, name: str = "") -> Statistics:
 
 
 def statistics_table(tracks: TrackSet) -> list[Statistics]:
-    """Count video by video, then by series where one has several videos, then all together."""
+    """Return the statistics of each video, of each series with several videos, and of all."""
     columns = [statistics(tracks[tracks.video == i], name) for i, name in enumerate(tracks.videos)]
     series = [series_of(name) for name in tracks.videos]
     for one in dict.fromkeys(name for name in series if name):
@@ -72,7 +72,7 @@ def statistics_table(tracks: TrackSet) -> list[Statistics]:
 
 
 def tracks_per_identity(tracks: TrackSet) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return how many tracks each identity has, most first, and which are background."""
+    """Return the number of tracks per identity, in descending order, and which are background."""
     tracks = tracks[tracks.labelled]
     _, first, counts = np.unique(tracks.identity, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")

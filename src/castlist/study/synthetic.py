@@ -1,10 +1,10 @@
-"""Made track sets: vectors drawn from a formula, to test and time with. They are not faces.
+"""Synthetic track sets for tests and benchmarks: random vectors, not faces.
 
-A person is a point of a small *who* space, drawn once. A track adds a point of a larger *how*
-space (what pose, light and make-up do to a face), drawn once a track and louder than *who*; a face
-adds a little of it again. Both spaces are mixed into the feature by one fixed random map, a little
-noise is added, and the feature is scaled to length 1, as a describer's is. Distances between raw
-features are mostly *how*; a model that learns to leave it out finds people it never saw.
+A person is a point in a small *who* space, drawn once. A track adds a point in a larger *how* space
+(pose, light and make-up), drawn once per track and louder than *who*; each face adds a smaller
+*how* of its own. One fixed random map mixes both spaces into the feature, noise is added, and the
+feature is normalised to length 1, as a describer's is. Distances between raw features are mostly
+*how*; a model that learns to ignore it separates people that it never saw.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from castlist.tracks import TrackSet
 
 
 @dataclass(frozen=True)
-class MadeWorld:
-    """The fixed part of made data: how *who* and *how* are mixed into features."""
+class SyntheticWorld:
+    """The fixed part of synthetic data: how *who* and *how* are mixed into features."""
 
     dim: int = 256
     who: int = 24
     how: int = 48
-    loudness: float = 1.8  # of a track's how, relative to who
-    jitter: float = 0.5  # of a face's own how, relative to its track's
+    loudness: float = 1.8  # of a track's *how*, relative to *who*
+    jitter: float = 0.5  # of a face's own *how*, relative to its track's
     noise: float = 0.15
     seed: int = 0
 
@@ -45,55 +45,55 @@ class MadeWorld:
         return np.asarray(columns * gains)
 
     def people(self, count: int) -> NDArray[np.float64]:
-        """Return the first people of this world: the same number is the same person always."""
+        """Return the first people of this world; person i is the same for any count."""
         return np.random.default_rng([self.seed, 3]).normal(size=(count, self.who))
 
 
 def long_tail(identities: int, tracks: int, spread: float = 2.0) -> NDArray[np.int64]:
-    """Return how many tracks each identity has: many have one or two, a few have thousands.
+    """Return the number of tracks per identity: many have one or two, a few have thousands.
 
-    Shares are the quantiles of a log-normal. The default spread puts about as many identities
-    into a batch of 2,000 as the paper reports (table of batch sizes: some 450, and some 90 of
-    them with more than 5 tracks).
+    Shares are the quantiles of a log-normal distribution. With the default spread a batch of 2,000
+    tracks has about as many identities as the paper reports in its table of batch sizes: 450, of
+    which 90 have more than 5 tracks.
     """
     if not 1 <= identities <= tracks:
-        raise InputError(f"cannot give {tracks} tracks to {identities} identities, one each")
+        raise InputError(f"cannot give {tracks} tracks to {identities} identities: each needs one")
     quantiles = (np.arange(identities) + 0.5) / identities
     shares = np.exp(spread * np.asarray(norm.isf(quantiles)))
     extra = shares / shares.sum() * (tracks - identities)
     counts: NDArray[np.int64] = 1 + np.floor(extra).astype(np.int64)
-    # What rounding left over goes to the largest remainders.
+    # Distribute what rounding left over by the largest remainders.
     left = tracks - int(counts.sum())
     counts[np.argsort(np.floor(extra) - extra, kind="stable")[:left]] += 1
     return counts
 
 
-def made_tracks(
+def synthetic_tracks(
     identities: int = 1200,
     tracks: int = 60_000,
     faces: int = 8,
     *,
-    world: MadeWorld | None = None,
+    world: SyntheticWorld | None = None,
     seed: int = 0,
     video: str = "made",
     first_identity: int = 0,
 ) -> TrackSet:
-    """Draw a labelled, long-tailed track set.
+    """Return a labelled, long-tailed track set.
 
     Parameters
     ----------
     identities, tracks, faces : int
-        How many people, tracks in all, and faces a track.
-    world : MadeWorld, optional
-        How features come about. Sets of one world can train and test each other.
+        Number of people, of tracks in all, and of faces per track.
+    world : SyntheticWorld, optional
+        How features are made. You can train on one set of a world and test on another.
     seed : int
-        Draws the tracks.
+        Seed of the tracks.
     video : str
-        Name of the made video.
+        Name of the video.
     first_identity : int
-        Number of the first person: sets with other numbers have other people.
+        Number of the first person. Sets with disjoint numbers have disjoint people.
     """
-    world = world or MadeWorld()
+    world = world or SyntheticWorld()
     rng = np.random.default_rng([world.seed, 2, seed])
     mixing = world.mixing()
     people = world.people(first_identity + identities)[first_identity:]

@@ -1,14 +1,22 @@
-"""Tables as data: figures with their spread, the paper's beside them, the best of each column."""
+"""Tables as data: cells with mean and spread, the paper's figures, and the rows of one test."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from castlist.study.results import Record, Spread
+import numpy as np
 
-#: What methods are called in print; others are called by their names.
+from castlist.learn.train_settings import TrainSettings
+from castlist.study.paper import COLUMNS, paper_values
+from castlist.study.plan import Method, Plan, Test
+from castlist.study.results import Record, Results, Spread
+from castlist.study.statistics import Statistics
+
+#: Titles of methods in tables; other methods use their names.
 TITLES = {
     "base": "Base features",
     "cross-entropy": "Cross-entropy",
@@ -19,39 +27,41 @@ TITLES = {
     "prototypical-ball": "Prototypical with balls",
     "ball": "Ball Cluster Learning, the paper's recipe",
     "neighbours": "Balls with neighbours (ours)",
+    "authors": "Ball Cluster Learning, the authors' checkpoint",
 }
 
-#: What sentences call those with long titles.
+#: Titles inside sentences, for methods with long titles.
 SHORT_TITLES = {
     "ldml": "LDML",
     "ball": "Ball Cluster Learning",
     "neighbours": "Balls with neighbours",
+    "authors": "the authors' checkpoint",
 }
 
-#: What stands once below a table that has figures of the paper.
+#: Note below a table that has figures of the paper.
 PAPER_NOTE = "the paper: other faces and another CNN"
 
 
 def method_title(name: str, how: str = "own") -> str:
-    """Return what a method is called in print."""
+    """Return the title of a method in a table."""
     return TITLES.get(name, name) + (", fine-tuned" if how == "finetuned" else "")
 
 
 def short_title(name: str) -> str:
-    """Return what a method is called inside a sentence."""
+    """Return the title of a method inside a sentence."""
     return SHORT_TITLES.get(name) or method_title(name)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a clustering.
+    """A measure of a clustering.
 
     Attributes
     ----------
-    name : as it is printed.
+    name : label in tables.
     key : its name in ``paper.toml``.
-    of : the figure of a record; shares are in percent.
-    goal : ``high``, ``low``, or ``near`` the true number of characters.
+    of : function from a record to the figure; NMI and WCP in percent.
+    goal : ``high``, ``low``, or ``near`` (to the true number of characters).
     """
 
     name: str
@@ -68,9 +78,9 @@ COUNT_ERROR = Metric("|#Cl − #Ch| / #Ch, %", "", lambda record: 100 * record.c
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure: ours, its standard deviation over seeds, and the paper's; percent for shares.
+    """One figure: our mean, its standard deviation over seeds, and the paper's figure.
 
-    ``loss`` is what the best of a column has least of: a distance from the goal, as printed.
+    ``loss`` ranks the cells of a column: the distance from the goal, rounded as printed.
     """
 
     value: float | None = None
@@ -82,20 +92,24 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """Our figure as it is printed."""
-        return "" if self.value is None else f"{self.value:.{self.decimals}f}"
+        """Our figure, formatted."""
+        return "" if self.value is None else _number(self.value, self.decimals)
 
     @property
     def spread_text(self) -> str:
-        """Its deviation as it is printed; nothing where there was one seed."""
+        """The standard deviation, formatted; empty for one seed."""
         return "" if self.deviation is None else f"±{self.deviation:.{max(1, self.decimals)}f}"
 
     @property
     def paper_text(self) -> str:
-        """The paper's figure as it is printed, if there is one."""
+        """The paper's figure, formatted; empty if there is none."""
         if self.paper is None:
             return ""
-        return f"{self.paper:.0f}" if isinstance(self.paper, int) else f"{self.paper:.1f}"
+        return _number(self.paper, 0 if isinstance(self.paper, int) else 1)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.{decimals}f}"
 
 
 @dataclass(frozen=True)
@@ -107,18 +121,18 @@ class Row:
 
     @property
     def has_paper(self) -> bool:
-        """Whether any figure of the paper stands in it."""
+        """Whether any cell has a figure of the paper."""
         return any(cell.paper is not None for cell in self.cells)
 
     @property
     def has_spread(self) -> bool:
-        """Whether any figure is of more than one seed."""
+        """Whether any cell is a mean over several seeds."""
         return any(cell.deviation is not None for cell in self.cells)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that belong together, such as those of one method."""
+    """Rows under one title, such as those of one method."""
 
     title: str
     rows: tuple[Row, ...]
@@ -126,16 +140,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, and in a sentence or two what its figures say.
+    """A table with a one-sentence finding.
 
     Attributes
     ----------
-    key : its name, without spaces; no two tables of a study share one.
-    test : the test it is of; empty if of none.
-    title, shows : its heading, and what is seen in it, made from its figures.
-    header : what the columns are, that of the row labels first.
-    groups : its rows.
+    key : unique identifier without spaces.
+    test : name of the test that it belongs to, or empty.
+    title, shows : heading, and the finding, computed from the figures.
+    header : column titles, beginning with that of the row labels.
+    groups : rows.
     paper_note : what the paper's figures were measured on.
+    labels : labels of the paper's tables that it reproduces.
     """
 
     key: str
@@ -145,26 +160,27 @@ class Table:
     header: tuple[str, ...]
     groups: tuple[Group, ...]
     paper_note: str = PAPER_NOTE
+    labels: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
-        """Its title under the test's own heading."""
+        """The title without the name of the test."""
         title = self.title.removeprefix(f"{self.test}: ")
         return title[:1].upper() + title[1:]
 
     @property
     def rows(self) -> list[Row]:
-        """All rows, groups aside."""
+        """The rows of all groups."""
         return [row for group in self.groups for row in group.rows]
 
     @property
     def has_paper(self) -> bool:
-        """Whether any figure of the paper stands in it."""
+        """Whether any cell has a figure of the paper."""
         return any(row.has_paper for row in self.rows)
 
     @property
     def has_spread(self) -> bool:
-        """Whether any figure is of more than one seed."""
+        """Whether any cell is a mean over several seeds."""
         return any(row.has_spread for row in self.rows)
 
 
@@ -175,11 +191,11 @@ def cell_of(
     n_characters: float | None = None,
     paper: float | None = None,
 ) -> Cell:
-    """Make the cell of a figure; an empty one, where there is none."""
+    """Return the cell of a figure; without a spread, one that has only the paper's figure."""
     if spread is None:
         return Cell(paper=paper)
     decimals = 0 if metric.goal == "near" and spread.n == 1 else 1
-    # As printed: figures that look equal are equally good.
+    # Rank by the printed value, so that figures that look equal are equally good.
     value = round(spread.mean, decimals)
     loss: float | None
     if metric.goal == "near":
@@ -191,15 +207,17 @@ def cell_of(
 
 
 def mark_best(groups: Iterable[Group], by_label: bool = True) -> tuple[Group, ...]:
-    """Mark the best cells of each column, all of them if they tie; one that is alone is not best.
+    """Return the groups with the best cells of each column marked.
+
+    All tied cells are marked; a cell without competitors is not.
 
     Parameters
     ----------
     groups : iterable of Group
-        Whose cells are compared.
+        The rows to compare.
     by_label : bool
-        Whether rows compete with those of the same label only (a label is a figure's name), or
-        with all (a label is a method's name).
+        Whether a row competes only with rows of the same label (labels are metrics), or with all
+        (labels are methods).
     """
     groups = tuple(groups)
     losses = defaultdict(list)
@@ -218,3 +236,177 @@ def mark_best(groups: Iterable[Group], by_label: bool = True) -> tuple[Group, ..
         return replace(row, cells=tuple(cells))
 
     return tuple(replace(group, rows=tuple(map(marked, group.rows))) for group in groups)
+
+
+#: Number of single episodes in the paper, over which its means are taken.
+EPISODES = 12
+
+
+class Sheet:
+    """The records of one test, by column, method and way of clustering.
+
+    Attributes
+    ----------
+    columns : single videos, then combined ones.
+    videos : the single videos, over which means are taken.
+    n_characters : column → true number of characters.
+    """
+
+    def __init__(self, plan: Plan, test: Test, results: Results) -> None:
+        self.plan, self.test = plan, test
+        records = results.pick(test=test.name)
+        self._found: dict[tuple[str, str, str], list[Record]] = {}
+        for one in records:
+            self._found.setdefault((one.column, one.method, one.how), []).append(one)
+        self.statistics = {one.name: one for one in results.statistics.get(test.name, ())}
+        names = dict.fromkeys([*self.statistics, *(one.column for one in records)])
+        self.videos = [name for name in names if name not in test.combined]
+        self.columns = self.videos + [name for name in names if name in test.combined]
+        self.n_characters = {one.column: one.n_characters for one in records} | {
+            name: one.n_characters for name, one in self.statistics.items()
+        }
+
+    def methods(self, *hows: str) -> list[Method]:
+        """Return the methods with such records: the paper's in its order, then the others."""
+        seen = {method for _, method, how in self._found if how in hows}
+        known = {one.name: one for one in self.plan.methods}
+        names = [*known, *sorted(seen - set(known))]
+        order = ["base", *paper_values()["test"]]
+        found = [known.get(name, Method(name, TrainSettings())) for name in names if name in seen]
+        return sorted(
+            found, key=lambda one: order.index(one.key) if one.key in order else len(order)
+        )
+
+    def cell(self, column: str, method: Method, how: str, metric: Metric) -> Cell:
+        """Return the cell of one column: the mean over seeds."""
+        records = self._found.get((column, method.name, how))
+        return cell_of(
+            Spread.of(map(metric.of, records)) if records else None,
+            metric,
+            n_characters=self.n_characters.get(column),
+            paper=self._paper(column, method, how, metric),
+        )
+
+    def mean(self, method: Method, how: str, metric: Metric = NMI) -> Spread | None:
+        """Return the mean over videos, and its spread over the seeds that have every video."""
+        seeds: dict[int, list[float]] = {}
+        for video in self.videos:
+            for record in self._found.get((video, method.name, how), ()):
+                seeds.setdefault(record.seed, []).append(metric.of(record))
+        whole = [float(np.mean(one)) for one in seeds.values() if len(one) == len(self.videos)]
+        return Spread.of(whole) if whole else None
+
+    def paper_mean(self, method: Method, how: str, metric: Metric = NMI) -> float | None:
+        """Return the paper's mean over its 12 episodes."""
+        place = paper_figures(method.key, how) if self.test.paper else None
+        if place is None:
+            return None
+        truth = np.array(paper_values()["statistics"]["n_characters"][:EPISODES])
+        if metric is COUNT_ERROR:
+            return float(100 * np.mean(np.abs(place["n_clusters"][:EPISODES] - truth) / truth))
+        return float(np.mean(place[metric.key][:EPISODES])) if metric.key in place else None
+
+    def _paper(self, column: str, method: Method, how: str, metric: Metric) -> float | None:
+        place = paper_figures(method.key, how) if self.test.paper else None
+        row = (place or {}).get(metric.key, ())
+        at = _AT.get(_plain(column), len(row))
+        return row[at] if at < len(row) else None
+
+    def paper_statistic(self, column: str, key: str) -> int | None:
+        """Return a figure of rows 1 to 6 of the paper's test table."""
+        at = _AT.get(_plain(column)) if self.test.paper else None
+        return None if at is None else int(paper_values()["statistics"][key][at])
+
+
+def paper_figures(key: str, how: str) -> Mapping[str, Any] | None:
+    """Return the paper's figures for a method, or None."""
+    paper = paper_values()
+    if how == "own":
+        found = paper["base"] if key == "base" else paper["test"].get(key)
+    elif how in ("kmeans", "hac"):
+        found = paper["known_k"].get(key, {}).get(how)
+    elif how == "train":
+        found = paper["train_threshold"].get(key, {}).get("train")
+    else:
+        found = paper[how].get(key)
+    return found if isinstance(found, Mapping) else None
+
+
+def _plain(column: str) -> str:
+    """Return the same text for ``bbt_s01e02`` and ``BBT S1E2``."""
+    return re.sub(r"[\W_]|(?<!\d)0+(?=\d)", "", column).casefold()
+
+
+_AT = {_plain(name): i for i, name in enumerate(COLUMNS)}
+
+
+def table_of(
+    sheet: Sheet, key: str, title: str, shows: str, groups: tuple[Group, ...], *labels: str
+) -> Table:
+    """Return the table of a test. The first group holds counts, the others are methods."""
+    name, header = sheet.test.name, ("", *sheet.columns)
+    table = Table(key, name, f"{name}: {title}", shows, header, groups, labels=labels)
+    return _transposed(table) if len(sheet.columns) == 1 else table
+
+
+def _transposed(table: Table) -> Table:
+    """Return a one-column table with one row per method; the finding gets the counts."""
+    counts, *methods = table.groups
+    labels = tuple(dict.fromkeys(row.label for group in methods for row in group.rows))
+    rows = []
+    for group in methods:
+        cells = {row.label: row.cells[0] for row in group.rows}
+        rows.append(Row(group.title, tuple(cells.get(label, Cell()) for label in labels)))
+    counted = ", ".join(f"{row.label} {row.cells[0].text}" for row in counts.rows)
+    return replace(
+        table, shows=f"{counted}. {table.shows}".strip(), header=("Method", *labels),
+        groups=(Group("", tuple(rows)),),
+    )  # fmt: skip
+
+
+def row_of(sheet: Sheet, method: Method, how: str, metric: Metric, label: str) -> Row:
+    """Return the row of one metric over all columns."""
+    return Row(label, tuple(sheet.cell(one, method, how, metric) for one in sheet.columns))
+
+
+def by_method(
+    sheet: Sheet,
+    which: Sequence[tuple[Method, str]],
+    title: Callable[[Method, str], str] = lambda method, how: method_title(method.name, how),
+) -> tuple[Group, ...]:
+    """Return one group per method with the rows #Cl, NMI and WCP."""
+    return mark_best(
+        Group(
+            title(method, how),
+            tuple(row_of(sheet, method, how, one, one.name) for one in (N_CLUSTERS, NMI, WCP)),
+        )
+        for method, how in which
+    )
+
+
+def statistics_group(sheet: Sheet) -> Group:
+    """Return rows 1 to 6 of the test table; only the first if there are no statistics."""
+    if not sheet.statistics:
+        return characters_group(sheet)
+    keys = ("n_characters", "n_named", "n_background",
+            "n_tracks", "n_named_tracks", "n_background_tracks")  # fmt: skip
+    return Group("", tuple(
+        Row(name, tuple(
+            _count(getattr(sheet.statistics.get(column), key, None), sheet, column, key)
+            for column in sheet.columns
+        ))
+        for name, key in zip(Statistics.ROWS, keys, strict=True)
+    ))  # fmt: skip
+
+
+def characters_group(sheet: Sheet) -> Group:
+    """Return the row of the true numbers of characters."""
+    cells = (
+        _count(sheet.n_characters.get(one), sheet, one, "n_characters") for one in sheet.columns
+    )
+    return Group("", (Row(Statistics.ROWS[0], tuple(cells)),))
+
+
+def _count(value: int | None, sheet: Sheet, column: str, key: str) -> Cell:
+    paper = sheet.paper_statistic(column, key)
+    return Cell(value, paper=None if paper == value else paper, decimals=0)

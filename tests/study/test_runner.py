@@ -15,20 +15,20 @@ import pytest
 
 from castlist import (
     InputError,
-    MadeWorld,
+    SyntheticWorld,
     cluster_tracks,
     evaluate,
     load_model,
-    made_tracks,
     read_plan,
     run_study,
+    synthetic_tracks,
     write_study,
     write_tracks,
 )
 from castlist.io.lock import LOCK, locked
-from castlist.study.pieces import Piece
+from castlist.study.runner import Task
 
-WORLD = MadeWorld(dim=48, who=32, how=12, loudness=0.8)
+WORLD = SyntheticWorld(dim=48, who=32, how=12, loudness=0.8)
 PLAN = """
 title = "A study of <nobody>"
 seeds = [0, 1]
@@ -71,14 +71,14 @@ def two_in_a_frame(tracks):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("study")
-    people = made_tracks(60, 500, 3, world=WORLD, seed=1)
+    people = synthetic_tracks(60, 500, 3, world=WORLD, seed=1)
     order = np.unique(people.identity)
     held = np.isin(people.identity, order[:15])
     write_tracks(root / "train.parquet", people[~held])
     write_tracks(root / "val.parquet", people[held])
     (root / "test").mkdir()
     for number in (1, 2):
-        one = made_tracks(8, 60, 3, world=WORLD, seed=10 + number)
+        one = synthetic_tracks(8, 60, 3, world=WORLD, seed=10 + number)
         one = replace(two_in_a_frame(one), videos=(f"bbt_s01e0{number}",))
         write_tracks(root / "test" / f"bbt_s01e0{number}.parquet", one)
     faces = root / "faces" / "bbt_s01e01"
@@ -112,7 +112,17 @@ def test_every_method_seed_column_and_way_is_there(study):
     for record in results.pick(how="hac"):
         assert record.n_clusters == record.n_characters
     assert {r.method for r in results.pick(test="ablation")} == {"64", "8"}
-    assert len(results.pick(test="validation")) == 6
+    assert len(results.pick(test="validation", how="own")) == 6
+    extremes = {one.how: one for one in results.pick(test="validation") if one.how != "own"}
+    assert {how: one.n_clusters for how, one in extremes.items()} == {
+        "one": 1, "each": extremes["each"].n_clusters, "hac": 15,
+    }  # fmt: skip
+    assert (extremes["one"].nmi, extremes["each"].wcp) == (0, 1)
+    assert len(results.train_skew) == 45
+    sizes = {label: one.n_parameters for (_, label), one in results.counts.items()}
+    assert sizes == {"64": 48 * 16 + 16 + 16 * 64 + 64, "8": 48 * 16 + 16 + 16 * 8 + 8}
+    # One batch holds the whole training set.
+    assert {one.n_in_batch for one in results.counts.values()} == {45}
     assert set(results.seconds) == {"triplet", "ball"}
     assert [one.name for one in results.statistics["films"]] == ["BBT S1E1", "BBT S1E2", "BBT"]
     assert set(results.curves["films", "BBT"]) == set(ways)
@@ -157,7 +167,7 @@ def test_other_data_are_other_work(folder):
     whole = file.read_bytes()
     names = {path.name for path in (folder / "out" / "cache").iterdir()}
     try:
-        write_tracks(file, made_tracks(4, 30, 2, world=WORLD, seed=99))
+        write_tracks(file, synthetic_tracks(4, 30, 2, world=WORLD, seed=99))
         base = read_plan(folder / "study.toml")
         base = replace(base, methods=base.methods[:1], variants=())
         changed = run_study(base, folder / "out")
@@ -179,7 +189,7 @@ def test_it_writes_a_page_tables_and_records(folder, study):
     assert len(rows) == len(results.records)
 
 
-def test_one_study_a_folder_at_a_time(study, tmp_path):
+def test_one_study_per_folder_at_a_time(study, tmp_path):
     with locked(tmp_path / "out"):
         with pytest.raises(InputError, match="is using this folder"):
             run_study(study[0], tmp_path / "out")
@@ -189,14 +199,14 @@ def test_one_study_a_folder_at_a_time(study, tmp_path):
 
 
 def test_the_processes_of_a_killed_study_end(tmp_path):
-    """By themselves: who kills a study by its process id does not know of them."""
+    """Workers exit by themselves if only the parent process is killed."""
     code = (
         "import os, pathlib, sys, time\n"
-        "from castlist.study.pieces import Piece, do_pieces\n"
+        "from castlist.study.runner import Task, run_tasks\n"
         "if __name__ == '__main__':\n"
-        "    begun = Piece('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
-        "    long = Piece('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
-        "    do_pieces([begun, long], 0, 2, lambda *_: None)\n"
+        "    begun = Task('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
+        "    long = Task('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
+        "    run_tasks([begun, long], 0, 2, lambda *_: None)\n"
     )
     (tmp_path / "some.py").write_text(code)
     words = [sys.executable, "some.py", str(tmp_path / "begun")]
@@ -217,12 +227,12 @@ def test_the_processes_of_a_killed_study_end(tmp_path):
 def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
     code = (
         "import os, pathlib, sys, time\n"
-        "from castlist.study.pieces import Piece, do_pieces\n"
+        "from castlist.study.runner import Task, run_tasks\n"
         "if __name__ == '__main__':\n"
-        "    begun = Piece('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
-        "    long = Piece('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
+        "    begun = Task('begun', pathlib.Path('begun.json'), os.mkdir, (sys.argv[1],))\n"
+        "    long = Task('long', pathlib.Path('long.json'), time.sleep, (600,))\n"
         "    try:\n"
-        "        do_pieces([begun, long], 0, 2, lambda *_: None)\n"
+        "        run_tasks([begun, long], 0, 2, lambda *_: None)\n"
         "    except KeyboardInterrupt:\n"
         "        sys.exit(130)\n"
     )
@@ -239,10 +249,10 @@ def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
     assert other.returncode == 130
 
 
-def test_restarting_deletes_nobody_elses_runs(study, tmp_path):
+def test_restart_keeps_folders_of_other_programs(study, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine.txt").write_text("precious")
-    with pytest.raises(InputError, match="no study's folder"):
+    with pytest.raises(InputError, match="not the folder of a study"):
         run_study(study[0], tmp_path, restart=True)
     assert (tmp_path / "runs" / "mine.txt").read_text() == "precious"
 
@@ -253,16 +263,16 @@ def test_a_file_where_a_folder_should_be(study, tmp_path):
         run_study(study[0], tmp_path / "out")
 
 
-def test_an_error_says_which_piece(folder, study, tmp_path):
+def test_an_error_names_the_task(folder, study, tmp_path):
     plan, _ = study
-    small = made_tracks(3, 12, 2, world=MadeWorld(dim=5, who=2, how=2))
+    small = synthetic_tracks(3, 12, 2, world=SyntheticWorld(dim=5, who=2, how=2))
     write_tracks(tmp_path / "t.parquet", small)
     test = replace(plan.tests[0], tracks=(tmp_path / "t.parquet",), combined={})
-    # Whichever of the pieces that run side by side comes to it first.
+    # Whichever of the concurrent tasks reaches it first.
     says = "films ball seed 0( finetuned films)?: this model takes 48-d features"
     with pytest.raises(InputError, match=says):
         run_study(replace(plan, tests=(test,), methods=plan.methods[2:3]), folder / "out")
-    with pytest.raises(InputError, match="no video is called bbt"):
+    with pytest.raises(InputError, match="no video matches bbt"):
         run_study(replace(plan, tests=(replace(test, combined={"BBT": "bbt_*"}),)), folder / "out")
 
 
@@ -272,20 +282,20 @@ def test_cache_files_are_plain_json(folder, study):
 
 
 def test_videos_are_called_as_in_the_paper():
-    from castlist.study.jobs import column_name
+    from castlist.study.tasks import column_name
 
     assert column_name("buffy_s05e06") == "BUFFY S5E6"
     assert column_name("holiday.mp4") == "holiday.mp4"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000])
-def test_a_damaged_answer_is_said_to_be_one(tmp_path, text):
-    piece = Piece.of("a", tmp_path, dict, ())
-    piece.keep({"nmi": 0.5})
-    with piece.answer() as answer:
+def test_a_damaged_answer_is_reported(tmp_path, text):
+    task = Task.of("a", tmp_path, dict, ())
+    task.write({"nmi": 0.5})
+    with task.answer() as answer:
         assert answer == {"nmi": 0.5}
-    piece.file.write_text(text)
-    with pytest.raises(InputError, match="damaged; remove it"), piece.answer():
+    task.file.write_text(text)
+    with pytest.raises(InputError, match="damaged; delete it"), task.answer():
         pass
 
 
@@ -301,14 +311,14 @@ def test_a_damaged_answer_is_said_to_be_one(tmp_path, text):
     ],
 )
 def test_an_answer_of_another_shape_is_damaged(folder, study, glob, key, value):
-    # Of other settings, too: which of them this study reads is its own affair.
+    # Damage the answers of other settings too.
     before = {file: file.read_text() for file in (folder / "out").glob(glob)}
     for file, text in before.items():
         answer = json.loads(text)
         answer.pop(key, None)
         file.write_text(json.dumps(answer | ({} if value is None else {key: value})))
     try:
-        with pytest.raises(InputError, match="damaged; remove it"):
+        with pytest.raises(InputError, match="damaged; delete it"):
             run_study(study[0], folder / "out")
     finally:
         for file, text in before.items():

@@ -4,12 +4,12 @@ import re
 from base64 import b64decode
 
 import numpy as np
-from tests.cast.folders import made_video, write_folder
 
 from castlist import make_cast
 from castlist.cast.cards import MOST_CARDS
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
+from datasets.synthetic_casts import made_video, write_folder
 from tests.cast.test_series import episode
 
 

@@ -235,10 +235,13 @@ def test_killed_while_one_more_video_is_added(three, tmp_path, monkeypatch, step
 
 def test_two_at_a_time(three, tmp_path):
     season = tmp_path / "season.cast"
-    with locked(tmp_path / ".season.cast.partial"), pytest.raises(InputError, match="at work on"):
+    with (
+        locked(tmp_path / ".season.cast.partial"),
+        pytest.raises(InputError, match="is using this folder"),
+    ):
         join(three[:2], season)
     join(three[:2], season)
-    with locked(season), pytest.raises(InputError, match="at work on"):
+    with locked(season), pytest.raises(InputError, match="is using this folder"):
         add(season, three[2])
     assert {path.name for path in tmp_path.iterdir()} == {
         "e1.cast", "e2.cast", "e3.cast", "season.cast"

@@ -66,7 +66,7 @@ def test_licence():
 
 @pytest.mark.parametrize("words", [["fetch", "sface", "resnet"], ["licence", "resnet"]])
 def test_unknown_names(words):
-    assert "there are yunet, sface-tv" in castlist("models", *words, code=2).stderr
+    assert "choose from yunet, sface-tv" in castlist("models", *words, code=2).stderr
 
 
 def test_offline(offline):

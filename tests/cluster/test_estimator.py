@@ -56,7 +56,7 @@ def test_rows_of_fit_are_never_predicted_as_new():
 
 def averaged_by_hand(model, rows):
     """Embed rows by the formula of neighbour averaging, point by point."""
-    points = [point.astype(float) for point in model.alone(rows.astype(np.float32))]
+    points = [point.astype(float) for point in model.embed_alone(rows.astype(np.float32))]
     n = len(points)
     k = max(2, round(model.nearest * n**0.5)) if model.nearest else n
     for _ in range(model.rounds):

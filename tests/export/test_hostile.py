@@ -65,6 +65,14 @@ def test_every_format_is_whole_all_the_same(cast, tmp_path, to):
         assert all(line.count(",") == 9 for line in text.splitlines())
     elif to == To.RTTM:
         assert [len(line.split()) for line in text.splitlines()] == [10] * turns
+    elif to == To.FCPXML:
+        root = ET.fromstring(text)
+        assert len(root.findall("library/event/asset-clip/keyword")) == turns
+    elif to == To.PREMIERE:
+        assert len(ET.fromstring(text).findall("sequence/marker")) == turns
+    elif to == To.CHAPTERS:
+        keys = ("[CHAPTER]", "TIMEBASE=", "START=", "END=", "title=", ";FFMETADATA1")
+        assert all(line.startswith(keys) for line in text.splitlines() if line)
     else:
         assert len(webvtt.from_buffer(io.StringIO(text))) == turns
         assert "<script" not in text

@@ -73,7 +73,7 @@ def test_it_goes_into_a_csv_file_again_and_over_no_other(tmp_path):
         export_cast(cast, "truth", path)
         assert path.read_text("utf-8") != before
     (tmp_path / "film.mp4").write_text("mine")
-    with pytest.raises(InputError, match="no .csv file"):
+    with pytest.raises(InputError, match="not a .csv file"):
         export_cast(cast, "truth", tmp_path / "film.mp4")
 
 

@@ -141,7 +141,7 @@ def test_one_scan_a_folder_at_a_time(series):
     with locked(folder):
         with pytest.raises(InputError, match="is using this folder"):
             scan(video)
-        with pytest.raises(InputError, match="at work"), locked(folder, patience=0.3):
+        with pytest.raises(InputError, match="is using this folder"), locked(folder, patience=0.3):
             pass
     assert scan(video).report.is_file()
     assert not (folder / LOCK).exists()
@@ -159,7 +159,7 @@ def write_manifest(folder: Path, settings: ScanSettings) -> None:
     "settings",
     [
         ScanSettings(),
-        ScanSettings(characters=2, finetune=True, device="cuda"),
+        ScanSettings(n_characters=2, finetune=True, device="cuda"),
         ScanSettings(
             tracking=TrackingSettings(sample_rate=2.5, min_face=40, look_width=640),
             describer="sface", model=Path("/models/a.safetensors"), min_characters=3,
@@ -185,7 +185,7 @@ def test_a_video_is_added_with_the_settings_it_was_scanned_with(tmp_path, monkey
 
 
 def test_a_new_video_is_described_as_the_others(tmp_path, monkeypatch):
-    write_manifest(tmp_path / "season.cast", ScanSettings(describer="sface", characters=4))
+    write_manifest(tmp_path / "season.cast", ScanSettings(describer="sface", n_characters=4))
     scans = []
     monkeypatch.setattr(catalogue, "scan", lambda *given, **named: scans.append(given) or given[1])
     with pytest.raises(AttributeError):  # of the folder that stands for a scan

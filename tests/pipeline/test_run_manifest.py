@@ -40,7 +40,7 @@ def test_versions_are_noted_of_what_is_installed(tmp_path, monkeypatch):
     assert (noted["numpy"], noted["torch"]) == ("1.2", None)
 
 
-@pytest.mark.parametrize("settings", [5, {"tracking": 7}, {"characters": "many"}, {"model": 7}])
+@pytest.mark.parametrize("settings", [5, {"tracking": 7}, {"n_characters": "many"}, {"model": 7}])
 def test_malformed_settings_are_refused(tmp_path, settings):
     with pytest.raises(InputError, match="no valid settings of a scan"):
         settings_of({"settings": settings}, tmp_path)

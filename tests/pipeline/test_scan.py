@@ -225,7 +225,7 @@ def test_a_damaged_file_of_a_cast_is_made_again(sample, scanned, tmp_path):
 def test_a_model_that_does_not_fit_is_told_before_watching(sample, tmp_path):
     save_model(BallModel((256, 64), describer="SE-ResNet50-256"), tmp_path / "m.safetensors")
     told = []
-    with pytest.raises(InputError, match="takes features of SE-ResNet50-256"):
+    with pytest.raises(InputError, match="needs features of SE-ResNet50-256"):
         scan(sample[0], tmp_path / "x.cast", ScanSettings(model=tmp_path / "m.safetensors"),
              progress=lambda *what: told.append(what))  # fmt: skip
     assert not told
@@ -301,7 +301,7 @@ def test_a_folder_removed_meanwhile_is_not_taken_for_scanned(tmp_path, last):
         if stage == "tracking faces" and last == (done == total):
             shutil.rmtree(folder, ignore_errors=True)
 
-    with pytest.raises(CastlistError, match="grey.cast.* (removed|gone)"):
+    with pytest.raises(CastlistError, match="grey.cast.* (removed|gone|missing)"):
         scan(path, progress=removing)
     scan(path)
     scan(path, tmp_path / "other.cast")

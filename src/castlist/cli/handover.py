@@ -96,7 +96,7 @@ def reel(
 ) -> None:  # fmt: skip
     """Cut every scene of a person into one film, or write the scenes as clips for an editor.
 
-    Examples: `castlist reel season1.cast Anna -o anna.mp4 --pad 1`,
+    Example: `castlist reel season1.cast Anna -o anna.mp4 --pad 1`, or for Final Cut
     `castlist reel season1.cast Anna --together Ben --to fcpxml -o anna.fcpxml`
     """
     from castlist.cast.corrections import Corrections

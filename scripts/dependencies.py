@@ -46,6 +46,8 @@ PURPOSE = {
     "openvino": "runs the networks that find and describe faces",
     "opentimelineio": "reads exported timelines",
     "otio-cmx3600-adapter": "reads exported EDL files",
+    "otio-fcp-adapter": "reads exported files for Premiere",
+    "otio-fcpx-xml-adapter": "reads exported files for Final Cut",
     "pandas": "`Cast.to_pandas`",
     "pillow": "tells how large a picture is before it is decoded",
     "platformdirs": "the user's cache folder",

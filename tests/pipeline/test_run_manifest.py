@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -44,3 +45,12 @@ def test_versions_are_noted_of_what_is_installed(tmp_path, monkeypatch):
 def test_malformed_settings_are_refused(tmp_path, settings):
     with pytest.raises(InputError, match="no valid settings of a scan"):
         settings_of({"settings": settings}, tmp_path)
+
+
+def test_every_setting_is_fingerprinted_or_does_not_change_the_result():
+    # Add a new field to the fingerprints first, or decide here that it cannot change a cast.
+    fingerprinted = {
+        "tracking", "describer", "model", "n_characters", "min_characters", "max_characters",
+        "finetune", "tracks",
+    }  # fmt: skip
+    assert {one.name for one in fields(ScanSettings)} == fingerprinted | {"device"}

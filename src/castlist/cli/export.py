@@ -21,7 +21,8 @@ def export(
         Path | None,
         typer.Option("--out", "-o", help="File to write; `-` prints to standard output; a folder "
                      "gets one file per video. Defaults to CAST.FORMAT in the current folder "
-                     "(cvat: CAST.xml, mot: CAST.txt, truth: CAST.truth.csv)."),
+                     "(cvat: CAST.xml, mot: CAST.txt, truth: CAST.truth.csv, premiere: "
+                     "CAST.premiere.xml, chapters: CAST.ffmeta)."),
     ] = None,
     by: Annotated[
         By | None, typer.Option(help="mot: use ids of tracks (default) or of characters.")
@@ -35,15 +36,16 @@ def export(
     rate: Annotated[
         float | None,
         typer.Option(help="Frames per second. Defaults to the video's average. Not for csv, rttm, "
-                     "vtt and truth, which are in seconds."),
+                     "vtt, truth and chapters, which are in seconds."),
     ] = None,
 ) -> None:  # fmt: skip
     """Export a cast, with its corrections, for other tools.
 
-    `csv`, `json`: spreadsheets and programs. `otio`, `edl`: markers for video editors (`edl`:
-    DaVinci Resolve). `vtt`: captions for players. `rttm`: diarization tools. `cvat`, `mot`: boxes
-    for annotation and tracking tools. `truth`: the person of each face, to score other scans
-    against.
+    `csv`, `json`: spreadsheets and programs. `otio`, `edl`, `fcpxml`, `premiere`: markers for video
+    editors (`edl`: DaVinci Resolve, `fcpxml`: keyword ranges for Final Cut). `chapters`: chapters
+    of a Matroska or MP4 file (FFmpeg metadata). `vtt`: captions for players. `rttm`: diarization
+    tools. `cvat`, `mot`: boxes for annotation and tracking tools. `truth`: the person of each face,
+    to score other scans against.
 
     Example: `castlist export episode.cast --to edl -o episode.edl`
     """

@@ -67,7 +67,10 @@ class ExportSettings:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its file suffix, and its writer, which takes one video or all of them."""
+    """A format: its file suffix, and its writer, which takes one video or all of them.
+
+    To add one, write a module beside this one and add it to :class:`To` and ``FORMATS``.
+    """
 
     suffix: str
     of_one: Callable[[Timeline, ExportSettings], Iterator[str]] | None = None

@@ -17,6 +17,9 @@ from castlist.video.weights import DEFAULTS
 class ScanSettings:
     """Settings of a scan.
 
+    A field that changes the result must also be in the fingerprints of ``RunManifest.open``;
+    otherwise a repeated scan takes the stage as done.
+
     Attributes
     ----------
     tracking : TrackingSettings

@@ -19,7 +19,7 @@ from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.frames import Image
 from castlist.video.inference import Input, check_device, open_network
-from castlist.video.weights import DEFAULTS, REGISTRY, fetch
+from castlist.video.weights import DEFAULTS, DETECTORS, REGISTRY, fetch
 
 DEFAULT_DESCRIBER = DEFAULTS[1]
 #: Weights of SFace networks and the names of their features: the published one, and the one that
@@ -135,7 +135,7 @@ def open_describer(
     check_device(device)
     if choice in SFACE:
         return OnnxFace(fetch(choice, progress), SFACE[choice], device, _SFACE_INPUT)
-    if choice in REGISTRY and not choice.startswith("yunet"):
+    if choice in REGISTRY and choice not in DETECTORS:
         return OnnxFace(fetch(choice, progress), choice, device)
     kind, path = choice.partition(":")[0], describer_file(choice)
     if kind in _VGGFACE2 and path is not None:
@@ -148,7 +148,7 @@ def open_describer(
             raise InputError(f"{path}: no such file")
         # OpenVINO crashes on some damaged files; onnxruntime does not.
         return OnnxFace(path, device=device, backend="onnxruntime")
-    names = [name for name in REGISTRY if not name.startswith("yunet")]
+    names = [name for name in REGISTRY if name not in DETECTORS]
     raise InputError(
         f"unknown describer {choice!r}; choose from {', '.join(names)}, the path of an .onnx file, "
         "SE-ResNet50-256:FILE and ResNet50:FILE"

@@ -163,6 +163,8 @@ REGISTRY: dict[str, Weights] = {
 
 #: The default detector and the default describer.
 DEFAULTS = ("yunet", "sface-tv")
+#: Weights of detectors. All others are of describers.
+DETECTORS = frozenset({"yunet"})
 
 # Threads of one process share the name of the partial file; processes do not.
 _download_lock = threading.Lock()

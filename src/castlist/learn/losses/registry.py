@@ -1,4 +1,7 @@
-"""The losses by name. To add one: write its class, then list it here and in ``LOSS_NAMES``."""
+"""The losses by name.
+
+To add one, write its class, then list it here and in ``LOSS_NAMES`` of ``train_settings.py``.
+"""
 
 from __future__ import annotations
 

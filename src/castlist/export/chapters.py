@@ -10,6 +10,9 @@ import itertools
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
+from castlist.cast.cast import appearances
 from castlist.export.timeline import Timeline
 
 #: Seconds. Shorter stretches belong to the chapter before.
@@ -20,20 +23,23 @@ NOBODY = "Nobody"
 def chapter_list(timeline: Timeline, shortest: float = SHORTEST) -> list[tuple[float, float, str]]:
     """Return chapters as (start, end, title); the title names the people who are seen.
 
-    A chapter begins where the set of named or leading people changes. Background characters do not
-    begin one.
+    A chapter begins where the set of people changes. Somebody who is not seen for less than
+    ``shortest`` seconds stays in the chapter, as in shot and reverse shot, and a shorter chapter
+    becomes part of the one before. Background characters are left out.
     """
-    people = [one for one in timeline.people if not one.character.background]
-    times = sorted({0.0, timeline.duration} | {
-        time for one in people for seen in one.appearances for time in (seen.start, seen.end)
-        if 0 < time < timeline.duration
-    })  # fmt: skip
+    seen = {
+        one.label: appearances(np.array([(a.start, a.end) for a in one.appearances]), shortest)
+        for one in timeline.people
+        if not one.character.background
+    }
+    times = {0.0, timeline.duration}
+    times |= {time for parts in seen.values() for one in parts for time in (one.start, one.end)}
     chapters: list[tuple[float, float, str]] = []
-    for start, end in itertools.pairwise(times):
+    for start, end in itertools.pairwise(sorted(t for t in times if 0 <= t <= timeline.duration)):
         middle = (start + end) / 2
         names = [
-            one.label for one in people
-            if any(seen.start <= middle < seen.end for seen in one.appearances)
+            label for label, parts in seen.items()
+            if any(one.start <= middle < one.end for one in parts)
         ]  # fmt: skip
         title = ", ".join(names) or NOBODY
         if chapters and (title == chapters[-1][2] or end - start < shortest):

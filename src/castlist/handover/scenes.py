@@ -118,8 +118,9 @@ def find_scenes(
             found = difference(found, combined(excluded, Mode.ANY))
         found = found[found[:, 1] - found[:, 0] >= settings.shortest]
         found = padded(found, settings.pad, timeline.duration) if settings.pad else found
+        always = set(wanted) if mode == Mode.TOGETHER else set()
         scenes += [
-            Scene(timeline.video, start, end, _seen_between(timeline, start, end))
+            Scene(timeline.video, start, end, _people_of(timeline, start, end, always))
             for start, end in found.tolist()
         ]
     return scenes
@@ -140,9 +141,11 @@ def appearances_by_number(timeline: Timeline, gap: float = 0.0) -> dict[int, Int
     }
 
 
-def _seen_between(timeline: Timeline, start: float, end: float) -> tuple[str, ...]:
+def _people_of(timeline: Timeline, start: float, end: float, always: set[int]) -> tuple[str, ...]:
+    """Return the labels of those who are seen in an interval, and of those who count as seen."""
     return tuple(
         person.label
         for person in timeline.people
-        if any(one.start < end and one.end > start for one in person.appearances)
+        if person.character.number in always
+        or any(one.start < end and one.end > start for one in person.appearances)
     )

@@ -48,6 +48,7 @@ def test_finetune(data):
     assert "no such model file" in done.stderr
 
 
+@pytest.mark.slow
 def test_study(data):
     folder, _, _ = data
     plan = folder / "study.toml"

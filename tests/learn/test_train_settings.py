@@ -137,7 +137,7 @@ def test_b_finds_its_balance_from_wherever_it_starts():
     """With the MLP held still, b goes where alpha_b P(d² > b) = 9 P(d² to others < γ)."""
     hard = world_of(1.3)  # in an easy world every b between people and their balls will do
     # Drawn uniformly, so that all people held out are in every batch, with one rate throughout.
-    still = {**QUICK, "epochs": 60, "rate": 1e-7, "rate_b": 1e5, "cast_size": 0, "decay": 1.0}
+    still = {**QUICK, "epochs": 30, "rate": 1e-7, "rate_b": 1e5, "cast_size": 0, "decay": 1.0}
     still["alpha_b"] = 180.0
     ends = [
         train(hard, resolve_recipe("neighbours", **still, b_hat=start)) for start in (-3.0, -0.5)

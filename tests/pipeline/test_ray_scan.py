@@ -97,6 +97,7 @@ def test_forty_videos_with_workers_killed_and_a_node_removed(portraits, tmp_path
     assert len(removed) == 2
 
 
+@pytest.mark.slow
 def test_the_command_line_on_ray(tmp_path):
     needs_ray()
     write_video(tmp_path / "grey.mp4", [plain((90, 90, 90), (320, 180))] * 10)

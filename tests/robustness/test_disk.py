@@ -20,6 +20,7 @@ def tried(script: str, *words: str) -> list[str]:
     return [line.partition(",")[0] for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_full_disk_and_no_permission_harm_nothing(own_disk):
     assert tried("disk.py", "name", "--sizes", "2") == ["name", "name"]
 

@@ -71,7 +71,7 @@ def two_in_a_frame(tracks):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("study")
-    people = synthetic_tracks(60, 500, 3, world=WORLD, seed=1)
+    people = synthetic_tracks(60, 400, 3, world=WORLD, seed=1)
     order = np.unique(people.identity)
     held = np.isin(people.identity, order[:15])
     write_tracks(root / "train.parquet", people[~held])

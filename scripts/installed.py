@@ -26,7 +26,7 @@ GROUPS = {
     "pandas": "castlist[pandas]: casts as data frames",
     "ray": "castlist[ray]: several machines",
     "dev": "castlist[dev]: tests and checks",
-    "bench": "castlist[bench]: the rivals that benchmarks run beside castlist",
+    "bench": "castlist[bench]: packages that benchmarks compare castlist with",
 }
 
 #: Licences that let anybody use, sell and pass on what is built with them.

@@ -72,3 +72,15 @@ def test_voices(cast, tmp_path):
     castlist(*words, "--subtitles", tmp_path / "in.srt", "-o", tmp_path / "out.srt")
     assert "Anna: Hello." in (tmp_path / "out.srt").read_text()
     assert "--out" in castlist(*words, "--subtitles", tmp_path / "in.srt", code=2).stderr
+
+
+def test_files_of_a_cast_are_not_overwritten(cast, tmp_path):
+    before = (cast / "cast.json").read_bytes()
+    for words in (
+        ("reel", cast, "Anna", "--to", "edl", "-o", cast / "cast.json"),
+        ("graph", cast, "-o", cast / "faces" / "x.svg"),
+        ("blur", cast, "-o", cast / "faces" / "x.mp4"),
+        ("reel", cast, "Anna", "-o", cast / "faces" / "x.mp4"),
+    ):
+        assert "of the cast" in castlist(*words, code=2).stderr, words
+    assert (cast / "cast.json").read_bytes() == before

@@ -118,6 +118,20 @@ def test_videos_without_sound_and_of_two_kinds(film, tmp_path):
     assert found["audio"] == pytest.approx(2, abs=0.05)
 
 
+def test_another_frame_rate_and_shape_keep_speed_and_proportions(film, tmp_path):
+    wide = write_film(tmp_path / "wide.mp4", seconds=4, rate=50, size=(96, 24))
+    clips = [Clip(film, 0.0, 1.0), Clip(wide, 1.0, 3.0)]
+    assert write_reel(clips, tmp_path / "both.mp4", exact=True) == pytest.approx(3)
+    with av.open(str(tmp_path / "both.mp4")) as made:
+        frames = [one.to_ndarray(format="gray8") for one in made.decode(video=0)]
+    assert len(frames) == 3 * RATE
+    second = frames[2 * RATE]  # one second into the second clip: 2 s of that video, its frame 100
+    assert second[:12].mean() < 25  # black above: 64 x 16 of 64 x 48
+    with av.open(str(wide)) as source:
+        expected = [one.to_ndarray(format="gray8").mean() for one in source.decode(video=0)][100]
+    assert second[20:28].mean() == pytest.approx(expected, abs=4)
+
+
 def test_what_cannot_be_done_is_said(film, tmp_path):
     with pytest.raises(InputError, match="no scene"):
         write_reel([], tmp_path / "reel.mp4")

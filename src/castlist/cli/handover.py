@@ -105,6 +105,7 @@ def reel(
     from castlist.handover.reel import clips_of, write_reel
     from castlist.handover.scenes import Mode, SceneSettings, find_scenes
     from castlist.io.files import printable, write_lines
+    from castlist.io.output_guard import check_file
 
     settings = SceneSettings(gap=gap, pad=pad)
     with Corrections(cast) as corrections:
@@ -115,6 +116,7 @@ def reel(
         if not scenes:
             raise InputError(f"{' and '.join(people)}: no scene was found")
         if to is not None:
+            check_file(out, EDIT_LISTS[to][0])
             cuts, rate = cuts_of(timelines(corrections), scenes)
             write_lines(out, EDIT_LISTS[to][1](cuts, rate, one_line(" and ".join(people))))
             seconds = sum(one.seconds for one in scenes)
@@ -139,10 +141,12 @@ def graph(
     from castlist.cast.corrections import Corrections
     from castlist.handover.graph import cast_graph, graphml_lines, svg_lines
     from castlist.io.files import printable, write_lines
+    from castlist.io.output_guard import check_file
 
     writers = {".graphml": graphml_lines, ".svg": svg_lines}
     if out.suffix.lower() not in writers:
         raise InputError(f"{out}: write a graph as .graphml or .svg")
+    check_file(out, out.suffix.lower())
     with Corrections(cast) as corrections:
         found = cast_graph(corrections, gap)
     write_lines(out, writers[out.suffix.lower()](found))
@@ -206,6 +210,7 @@ def voices(
     from castlist.cast.corrections import Corrections
     from castlist.handover.voices import match_voices, named_subtitles, read_rttm
     from castlist.io.files import printable, write_lines
+    from castlist.io.output_guard import check_file
 
     if (subtitles is None) != (out is None):
         raise InputError("name subtitles and where they go together (--subtitles, --out)")
@@ -224,6 +229,7 @@ def voices(
     if subtitles is not None and out is not None:
         if len(speech) > 1:
             raise InputError(f"{rttm} is about {len(speech)} files, and subtitles are of one")
+        check_file(out, subtitles.suffix.lower())
         (spoken,) = speech.values()
         write_lines(out, [named_subtitles(subtitles, found, spoken)])
         typer.echo(f"\n{printable(str(out))}", err=json)

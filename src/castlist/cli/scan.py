@@ -58,7 +58,7 @@ def scan(
     fast: Annotated[
         bool,
         typer.Option("--fast", help="Search half as many frames and describe fewer faces per "
-                     "track: about twice as fast, with more to correct afterwards."),
+                     "track: about 1.6 times as fast, with more to correct afterwards."),
     ] = False,
     sample_rate: Annotated[
         float | None,

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from castlist.cast.current import CurrentCast
 from castlist.cast.folder import find_video
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.export.timeline import Timeline, timelines
 from castlist.handover.intervals import union
 from castlist.io.files import replacing
+from castlist.io.output_guard import check_file
 from castlist.progress import Progress, silent
 from castlist.video.containers import open_container, reason
 from castlist.video.frames import Image, open_video
@@ -93,11 +94,14 @@ def write_blurred(
     timeline, source = _video_of(cast, video)
     if out.resolve() == source.resolve():
         raise InputError(f"{out} is the video itself; choose another file")
+    check_file(out, out.suffix.lower())
     shown = {cast.character(one).number for one in visible}
     paths = _paths(timeline, shown)
     with replacing(out) as partial:
         try:
             _encode(source, partial, out.suffix.lower(), paths, progress)
+        except CastlistError:  # some are ValueErrors
+            raise
         except (FFmpegError, ValueError) as error:
             raise InputError(f"{out}: cannot be written ({reason(error)})") from error
     return unsure_stretches(timeline, shown)

@@ -6,6 +6,7 @@ start. With ``exact`` pictures and sound are encoded again, and a scene has exac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +19,11 @@ from av.error import FFmpegError
 
 from castlist.cast.current import CurrentCast
 from castlist.cast.folder import find_video
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.export.timeline import one_line
 from castlist.handover.scenes import Scene
 from castlist.io.files import replacing
+from castlist.io.output_guard import check_file
 from castlist.progress import Progress, silent
 from castlist.video.containers import open_container, reason
 
@@ -76,16 +78,20 @@ def write_reel(
         raise InputError("there is no scene to cut")
     if any(out.resolve() == clip.path.resolve() for clip in clips):
         raise InputError(f"{out} is one of the videos; choose another file")
+    form = _format_of(out)
+    check_file(out, out.suffix.lower())
     cut = _Encoder if exact else _Copier
     with replacing(out) as partial:
         try:
-            with av.open(str(partial), "w", format=_format_of(out)) as target:
+            with av.open(str(partial), "w", format=form) as target:
                 writer = cut(target, clips[0].path)
                 for done, clip in enumerate(clips):
                     progress("cutting", done, len(clips))
                     writer.add(clip)
                 writer.finish()
                 progress("cutting", len(clips), len(clips))
+        except CastlistError:  # some are ValueErrors
+            raise
         except (FFmpegError, ValueError) as error:
             raise InputError(f"{out}: cannot be written ({reason(error)})") from error
     return float(writer.length)
@@ -180,7 +186,11 @@ class _Copier:
 
 
 class _Encoder:
-    """Encodes the frames of clips again."""
+    """Encodes the frames of clips again, in the size and at the frame rate of the first video.
+
+    Frames are repeated or dropped where another video has another rate; black borders are added
+    where it has another aspect ratio.
+    """
 
     def __init__(self, target: Any, first: Path) -> None:
         self._target = target
@@ -209,8 +219,19 @@ class _Encoder:
         with source:
             origin = float((video.start_time or 0) * video.time_base)
             before = self._frames
-            for frame in _decoded(source, video, clip.start + origin, clip.end + origin):
-                self._encode_picture(frame)
+            start, end = clip.start + origin, clip.end + origin
+            last = None
+            for frame in _decoded(source, video, start, end):
+                due = before + math.floor((frame.time - start) * self._rate + 1e-3)
+                if last is None:  # the first frame begins a little after the clip does
+                    start, due = frame.time, before
+                while last is not None and self._frames < due:
+                    self._encode_picture(last)
+                last = self._fitted(frame)
+                if self._frames == due:
+                    self._encode_picture(last)
+            while last is not None and self._frames < before + round((end - start) * self._rate):
+                self._encode_picture(last)
             if self._audio is None:
                 return
             spent = Fraction(self._frames - before) / self._rate
@@ -218,8 +239,20 @@ class _Encoder:
                 self._add_sound(source, source.streams.audio[0], clip.start + origin, spent)
             self._add_silence()
 
+    def _fitted(self, frame: Any) -> Any:
+        """Return a picture in the size of the film, with borders if its aspect ratio differs."""
+        width, height = self._video.width, self._video.height
+        scale = min(width / frame.width, height / frame.height)
+        inner = min(width, round(frame.width * scale)), min(height, round(frame.height * scale))
+        if width - inner[0] < 2 and height - inner[1] < 2:
+            return frame.reformat(width, height, "yuv420p")
+        picture = np.zeros((height, width, 3), np.uint8)
+        left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
+        small = frame.reformat(*inner, "bgr24").to_ndarray()
+        picture[top : top + inner[1], left : left + inner[0]] = small
+        return av.VideoFrame.from_ndarray(picture, "bgr24").reformat(format="yuv420p")
+
     def _encode_picture(self, frame: Any) -> None:
-        frame = frame.reformat(self._video.width, self._video.height, "yuv420p")
         frame.pts, frame.time_base = self._frames, 1 / self._rate
         frame.pict_type = 0  # the encoder chooses
         self._frames += 1

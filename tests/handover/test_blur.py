@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_said(blurred, tmp_path):
     cast, _, _, folder = blurred
     with pytest.raises(InputError, match="the video itself"):
         write_blurred(cast, folder / "v.mp4")
-    with pytest.raises(InputError, match=r"\.mp4, \.mov or \.mkv"):
+    with pytest.raises(InputError, match="write a film as"):
         write_blurred(cast, tmp_path / "out.avi")
     with pytest.raises(InputError, match="no video 'w.mp4'"):
         write_blurred(cast, tmp_path / "out.mp4", video="w.mp4")

@@ -137,6 +137,6 @@ def test_what_cannot_be_done_is_said(film, tmp_path):
         write_reel([], tmp_path / "reel.mp4")
     with pytest.raises(InputError, match="one of the videos"):
         write_reel([Clip(film, 0, 1)], film)
-    with pytest.raises(InputError, match="write a reel as"):
+    with pytest.raises(InputError, match="write a film as"):
         write_reel([Clip(film, 0, 1)], tmp_path / "reel.doc")
     assert [path.name for path in tmp_path.iterdir()] == []

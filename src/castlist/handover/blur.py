@@ -20,9 +20,9 @@ from av.error import FFmpegError
 from numpy.typing import NDArray
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.folder import find_video
 from castlist.errors import CastlistError, InputError
 from castlist.export.timeline import Timeline, timelines
+from castlist.handover.encoding import add_pictures, format_of, video_path
 from castlist.handover.intervals import union
 from castlist.io.files import replacing
 from castlist.io.output_guard import check_file
@@ -89,8 +89,7 @@ def write_blurred(
         Called with the stage, seconds done and seconds in all.
     """
     out = Path(out)
-    if out.suffix.lower() not in (".mp4", ".mov", ".mkv"):
-        raise InputError(f"{out}: write a video as .mp4, .mov or .mkv")
+    form = format_of(out)
     timeline, source = _video_of(cast, video)
     if out.resolve() == source.resolve():
         raise InputError(f"{out} is the video itself; choose another file")
@@ -99,7 +98,7 @@ def write_blurred(
     paths = _paths(timeline, shown)
     with replacing(out) as partial:
         try:
-            _encode(source, partial, out.suffix.lower(), paths, progress)
+            _encode(source, partial, form, paths, progress)
         except CastlistError:  # some are ValueErrors
             raise
         except (FFmpegError, ValueError) as error:
@@ -160,12 +159,7 @@ def _video_of(cast: CurrentCast, video: str | None) -> tuple[Timeline, Path]:
     if video is not None and video not in names:
         raise InputError(f"{cast.folder} has no video {video!r}; it has {', '.join(names)}")
     number = names.index(video) if video is not None else 0
-    path = find_video(cast.scanned, number if cast.scanned.joined else 0)
-    if path is None:
-        raise InputError(
-            f"{names[number]}: the video is neither where it was scanned nor beside {cast.folder}"
-        )
-    return every[number], path
+    return every[number], video_path(cast, names[number], number)
 
 
 def _track(timeline: Timeline, row: int) -> _Path:
@@ -187,16 +181,10 @@ def _paths(timeline: Timeline, visible: set[int]) -> list[_Path]:
     return [_track(timeline, row) for row in rows]
 
 
-def _encode(
-    source: Path, partial: Path, suffix: str, paths: list[_Path], progress: Progress
-) -> None:
-    formats = {".mp4": "mp4", ".mov": "mov", ".mkv": "matroska"}
-    with open_video(source) as video, av.open(str(partial), "w", format=formats[suffix]) as target:
-        codec = "libx264" if "libx264" in av.codecs_available else "mpeg4"
-        stream: Any = target.add_stream(codec, rate=Fraction(video.rate).limit_denominator(1001))
-        stream.options = {"crf": "18"} if codec == "libx264" else {}
-        stream.width, stream.height = (side // 2 * 2 for side in video.size)
-        stream.pix_fmt = "yuv420p"
+def _encode(source: Path, partial: Path, form: str, paths: list[_Path], progress: Progress) -> None:
+    with open_video(source) as video, av.open(str(partial), "w", format=form) as target:
+        rate = Fraction(video.rate).limit_denominator(1001)
+        stream = add_pictures(target, video.size, rate)
         stream.codec_context.time_base = Fraction(1, 90_000)
         sound = _Sound(source, target)
         total = max(1, round(video.duration))

@@ -18,9 +18,9 @@ import numpy as np
 from av.error import FFmpegError
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.folder import find_video
 from castlist.errors import CastlistError, InputError
 from castlist.export.timeline import one_line
+from castlist.handover.encoding import add_pictures, format_of, video_path
 from castlist.handover.scenes import Scene
 from castlist.io.files import replacing
 from castlist.io.output_guard import check_file
@@ -28,8 +28,6 @@ from castlist.progress import Progress, silent
 from castlist.video.containers import open_container, reason
 
 _SAMPLE_RATE = 48_000
-#: Quality of encoded pictures (CRF of x264): visually close to the source.
-_QUALITY = "18"
 
 
 @dataclass(frozen=True)
@@ -46,12 +44,8 @@ def clips_of(cast: CurrentCast, scenes: Sequence[Scene]) -> list[Clip]:
     names = [one_line(name) for name in cast.cast.tracks.videos]
     clips = []
     for scene in scenes:
-        film = names.index(scene.video) if cast.scanned.joined else 0
-        path = find_video(cast.scanned, film)
-        if path is None:
-            raise InputError(
-                f"{scene.video}: the video is neither where it was scanned nor beside {cast.folder}"
-            )
+        number = names.index(scene.video) if cast.scanned.joined else 0
+        path = video_path(cast, scene.video, number)
         clips.append(Clip(path, scene.start, scene.end))
     return clips
 
@@ -78,7 +72,7 @@ def write_reel(
         raise InputError("there is no scene to cut")
     if any(out.resolve() == clip.path.resolve() for clip in clips):
         raise InputError(f"{out} is one of the videos; choose another file")
-    form = _format_of(out)
+    form = format_of(out)
     check_file(out, out.suffix.lower())
     cut = _Encoder if exact else _Copier
     with replacing(out) as partial:
@@ -95,13 +89,6 @@ def write_reel(
         except (FFmpegError, ValueError) as error:
             raise InputError(f"{out}: cannot be written ({reason(error)})") from error
     return float(writer.length)
-
-
-def _format_of(out: Path) -> str:
-    formats = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
-    if out.suffix.lower() not in formats:
-        raise InputError(f"{out}: write a reel as {', '.join(formats)}")
-    return formats[out.suffix.lower()]
 
 
 class _Copier:
@@ -197,12 +184,8 @@ class _Encoder:
         source, video = open_container(first)
         with source:
             rate = video.average_rate or video.guessed_rate or Fraction(25)
-            codec = "libx264" if "libx264" in av.codecs_available else "mpeg4"
-            options = {"crf": _QUALITY} if codec == "libx264" else {"qscale": "2"}
-            self._video = target.add_stream(codec, rate=rate, options=options)
-            self._video.width = video.codec_context.width // 2 * 2
-            self._video.height = video.codec_context.height // 2 * 2
-            self._video.pix_fmt = "yuv420p"
+            size = video.codec_context.width, video.codec_context.height
+            self._video = add_pictures(target, size, rate)
             self._rate = Fraction(rate)
             self._audio = None
             if source.streams.audio:

@@ -132,6 +132,7 @@ def train_split(made, settings):
     return split_identities(made, settings.validation, settings.seed).train
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::castlist.CollapseWarning")
 def test_b_finds_its_balance_from_wherever_it_starts():
     """With the MLP held still, b goes where alpha_b P(d² > b) = 9 P(d² to others < γ)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -14,9 +15,10 @@ from robustness.review_server import Server
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
 
 
-@pytest.fixture
-def home(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Six people; the clustering has two of them in one character and one in two."""
+    folder = tmp_path_factory.mktemp("made")
     tracks = made_video(people=6, each=6)
     labels = [int(who[1:]) for who in tracks.identity.tolist()]
     own = [[i for i, label in enumerate(labels) if label == k] for k in range(6)]
@@ -24,9 +26,16 @@ def home(tmp_path):
         labels[row] = 0 if row in own[1][:2] else labels[row]
     for row in own[4][:3]:
         labels[row] = 9
-    write_film(tmp_path / "film.mp4", tracks)
-    write_folder(tmp_path / "film.cast", tracks, labels, pictures=True)
-    write_frames(tmp_path / "film.cast", tracks)
+    write_film(folder / "film.mp4", tracks)
+    write_folder(folder / "film.cast", tracks, labels, pictures=True)
+    write_frames(folder / "film.cast", tracks)
+    return folder
+
+
+@pytest.fixture
+def home(made, tmp_path):
+    """A copy of the cast and its video: tests correct it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "film.cast"
 
 

@@ -53,9 +53,8 @@ def empty_tracks(photos: dict[str, Photos]) -> TrackSet:
     low, high = np.log(WIDTHS)
     width = np.exp(rng.uniform(low, high, len(people))).repeat(FACES).astype(np.float32)
     box = np.stack([np.zeros_like(width), np.zeros_like(width), width, width * 1.3], axis=1)
-    return TrackSet.from_faces(
-        np.arange(len(people)).repeat(FACES), box=box, identity=np.array(people)
-    )
+    track = np.arange(len(people)).repeat(FACES)
+    return TrackSet.from_faces(track, box=box, identity=np.array(people).repeat(FACES))
 
 
 def split(tracks: TrackSet) -> tuple[TrackSet, TrackSet, TrackSet]:

@@ -111,6 +111,7 @@ def test_the_command_line_on_ray(tmp_path):
     assert "2 videos" in castlist("scan", tmp_path, "--ray").stdout
 
 
+@pytest.mark.slow
 def test_relative_paths(tmp_path, monkeypatch):
     """The current folder of workers is not that of the process that sends them videos."""
     tracks = made_video(people=2, each=1)

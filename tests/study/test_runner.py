@@ -225,6 +225,7 @@ def test_the_processes_of_a_killed_study_end(tmp_path):
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
     code = (
         "import os, pathlib, sys, time\n"

@@ -72,7 +72,7 @@ def measure(
     out = folder / f"{method}-{shape}-{n}-{b}-{seed}.json"
     words = [method, str(n), str(b), str(seed), str(out), str(repeats), shape]
     done = subprocess.run(
-        [sys.executable, __file__, "--child", *words], capture_output=True, text=True
+        [sys.executable, __file__, "--child", *words], capture_output=True, encoding="utf-8"
     )
     if done.returncode:
         return {"failed": _last_words(done)}

@@ -71,7 +71,7 @@ def main() -> None:
             done = subprocess.run(
                 [sys.executable, __file__, str(given.video), "--child"],
                 env=os.environ | {"PYTHONPATH": str(one / "src"), "OMP_NUM_THREADS": "1"},
-                stdout=subprocess.PIPE, text=True, check=True,
+                stdout=subprocess.PIPE, encoding="utf-8", check=True,
             )  # fmt: skip
             found[one].append(json.loads(done.stdout.splitlines()[-1]))
     for name in ("detect", "describe"):

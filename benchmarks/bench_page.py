@@ -66,7 +66,7 @@ def main() -> None:
         folder = Path(home) / "film.cast"
         make_folder(folder, given.tracks, given.characters)
         words = [sys.executable, "-m", "castlist", "review", str(folder), "--no-browser"]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, encoding="utf-8") as server:
             assert server.stdout is not None
             address = urlsplit(server.stdout.readline().strip())
             try:

@@ -148,7 +148,7 @@ def main() -> None:
             continue
         words = [sys.executable, __file__, str(given.video), "--way", way]
         words += ["--dlib", str(given.dlib)] if given.dlib else []
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(words, stdout=subprocess.PIPE, encoding="utf-8", check=True)
         one = json.loads(done.stdout.splitlines()[-1])
         print(
             f"| {way} | {one['seconds']:.0f} | {one['processor']:.0f} | {one['peak']:.2f} | "

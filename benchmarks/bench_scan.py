@@ -159,7 +159,7 @@ def scanned(path: Path, checkout: Path, *options: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(script), "--child", str(path), *options],
         env=os.environ | {"PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"},
-        capture_output=True, text=True, check=True,
+        capture_output=True, encoding="utf-8", check=True,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

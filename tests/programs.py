@@ -55,7 +55,7 @@ def run_program(*words, code=0):
     """Run Python with these words; check its exit code and that it prints no traceback."""
     done = subprocess.run(
         [sys.executable, *map(str, words)],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

@@ -98,7 +98,7 @@ for needy in (lambda: castlist.BallLoss, lambda: castlist.open_describer("SE-Res
     except castlist.CastlistError as error:
         print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8")
     assert done.stdout.splitlines() == [
         f"{what} needs PyTorch, which is not installed; pip install 'castlist[train]'"
         for what in ("a loss", "the describer SE-ResNet50-256")

@@ -110,7 +110,9 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("threshold", [1.0, 1000.0])
 def test_ctrl_c_ends_it(threshold):
     code = CODE.format(n=200_000, threshold=threshold)
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, encoding="utf-8"
+    ) as run:
         assert run.stdout.readline() == "ready\n"
         time.sleep(1.5)
         # Pressed while something is compiled, as on a first run, it may be lost: then again.

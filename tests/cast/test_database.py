@@ -13,7 +13,7 @@ def on_a_read_only_disk(folder, *words):
     """Run a command on a folder that nobody can write to, whoever they are."""
     command = [sys.executable, "-m", "castlist", words[0], str(folder), *words[1:]]
     mounted = ["unshare", "-rm", "sh", "-c", READ_ONLY, str(folder), *command]
-    return subprocess.run(mounted, capture_output=True, text=True)
+    return subprocess.run(mounted, capture_output=True, encoding="utf-8")
 
 
 def test_a_log_on_a_read_only_disk_is_read_and_not_written(own_disk, tmp_path):

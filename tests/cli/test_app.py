@@ -41,7 +41,7 @@ atexit.register(lambda: print("imported", *({SLOW!r} & set(sys.modules)), file=s
 """
     done = subprocess.run(
         [sys.executable, "-c", at_exit, *words],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
+        capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL, check=True,
     )  # fmt: skip
     first, *found = done.stderr.splitlines()[-1].split()
     assert first == "imported"

@@ -58,7 +58,7 @@ def test_ctrl_c_while_commands_are_imported(module):
         "main()\n"
     )
     words = [sys.executable, "-c", code, "scan", "film.mp4"]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8")
     assert done.returncode == 130
     assert done.stderr.strip() in ("", "Aborted.")
 

@@ -27,7 +27,7 @@ HOLD = (
 def another(folder):
     """Let another process hold the lock of a folder."""
     words = [sys.executable, "-c", HOLD, str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, encoding="utf-8") as other:
         assert other.stdout.readline() == "held\n"
         try:
             yield other

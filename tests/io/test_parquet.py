@@ -115,7 +115,7 @@ def test_no_thread_is_left_at_work(tmp_path, made):
         print(len(os.listdir("/proc/self/task")) - before)
     """
     words = [sys.executable, "-c", code, str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=True)
     assert int(done.stdout) > 0  # so they were not there before
 
 

@@ -44,7 +44,7 @@ def cut() -> list[str]:
     """The words before a command that take the network away from it."""
     words = ["unshare", "--map-root-user", "--net"]
     try:
-        tried = subprocess.run([*words, "true"], capture_output=True, text=True)
+        tried = subprocess.run([*words, "true"], capture_output=True, encoding="utf-8")
         wrong = tried.stderr.strip() if tried.returncode else ""
     except OSError as error:
         wrong = str(error)
@@ -79,7 +79,7 @@ def offline(cut, tmp_path):
             "OMP_NUM_THREADS": "1",  # threads that wait for one another make a small job long
         }  # fmt: skip
         done = subprocess.run(
-            [*cut, sys.executable, *words], capture_output=True, text=True, env=here
+            [*cut, sys.executable, *words], capture_output=True, encoding="utf-8", env=here
         )
         assert done.returncode == code, done.stderr
         return done.stderr if code else done.stdout

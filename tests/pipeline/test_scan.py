@@ -283,7 +283,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path):
         f"sys.argv = ['castlist', 'scan', {str(path)!r}]\n"
         "main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.returncode == 2, done.stderr
     assert "cannot write" in done.stderr
     assert "Traceback" not in done.stderr

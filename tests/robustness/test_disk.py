@@ -14,7 +14,7 @@ FAULTS = Path(__file__).parents[2] / "robustness" / "faults"
 def tried(script: str, *words: str) -> list[str]:
     """Run a script; return what it tried, one line each."""
     done = subprocess.run(
-        [sys.executable, str(FAULTS / script), *words], capture_output=True, text=True
+        [sys.executable, str(FAULTS / script), *words], capture_output=True, encoding="utf-8"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return [line.partition(",")[0] for line in done.stdout.splitlines()]

@@ -14,7 +14,9 @@ KILL = Path(__file__).parents[2] / "robustness" / "faults" / "kill.py"
 def kill(*words, folder, times=3):
     """Kill commands; nothing may be lost, and nothing left over."""
     words = [*words, "--times", str(times), "--quick", "--drawn", "--folder", str(folder)]
-    done = subprocess.run([sys.executable, str(KILL), *words], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(KILL), *words], capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     table = done.stdout.rpartition("|---|")[2].splitlines()[1:]
     rows = [line.split(" | ") for line in table]

@@ -241,7 +241,7 @@ def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
     (tmp_path / "some.py").write_text(code)
     words = [sys.executable, "some.py", str(tmp_path / "begun")]
     other = subprocess.Popen(
-        words, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True
+        words, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, encoding="utf-8"
     )
     while not (tmp_path / "begun").exists():
         assert other.poll() is None

@@ -264,7 +264,9 @@ def test_two_processes_at_the_same_time(cache):
     )
     with serving(meeting(2)) as address:
         command = [sys.executable, "-c", code, address, SHA256]
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        both = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(2)
+        ]
         said = [process.communicate(timeout=120)[0] for process in both]
     path = cache / "weights" / SHA256 / "tiny.onnx"
     assert [process.returncode for process in both] == [0, 0]

@@ -95,4 +95,4 @@ class Run:
 
     def _write_log(self, history: list[dict[str, Any]]) -> None:
         with replacing(self.folder / LOG) as partial:
-            partial.write_text("".join(json.dumps(record) + "\n" for record in history))
+            partial.write_text("".join(json.dumps(record) + "\n" for record in history), "utf-8")

@@ -5,6 +5,8 @@ import json
 import av
 import pytest
 
+from castlist.cli.handover import _To
+from castlist.handover.edit_list import EDIT_LISTS
 from tests.export.casts import made_cast
 from tests.handover.test_reel import lengths, write_film
 from tests.programs import castlist
@@ -48,6 +50,10 @@ def test_reel(cast, tmp_path):
     wrong = castlist("reel", cast, "Ben", "--without", "Anna", "--together", "Anna",
                      "-o", tmp_path / "x.mp4", code=2)  # fmt: skip
     assert "both wanted and not wanted" in wrong.stderr
+
+
+def test_every_edit_list_is_offered():
+    assert {one.value for one in _To} == set(EDIT_LISTS)
 
 
 def test_graph(cast, tmp_path):

@@ -59,9 +59,8 @@ class _Path:
     start: float
     end: float
 
-    def box_at(self, time: float) -> NDArray[np.float64] | None:
-        if not self.start - MARGIN <= time <= self.end + MARGIN:
-            return None
+    def box_at(self, time: float) -> NDArray[np.float64]:
+        """Return the box at a time; before the first face and after the last one, theirs."""
         return np.array([np.interp(time, self.times, column) for column in self.boxes.T])
 
 
@@ -187,9 +186,13 @@ def _encode(source: Path, partial: Path, form: str, paths: list[_Path], progress
         stream = add_pictures(target, video.size, rate)
         stream.codec_context.time_base = Fraction(1, 90_000)
         sound = _Sound(source, target)
+        # A long video has thousands of tracks, and few of them at any time.
+        starts = np.array([path.start for path in paths]) - MARGIN
+        ends = np.array([path.end for path in paths]) + MARGIN
         total = max(1, round(video.duration))
         for frame in video.frames():
-            boxes = [box for path in paths if (box := path.box_at(frame.time)) is not None]
+            now = np.flatnonzero((starts <= frame.time) & (frame.time <= ends))
+            boxes = [paths[i].box_at(frame.time) for i in now]
             image = frame.image()
             if boxes:
                 image = blur_faces(image, boxes)

@@ -21,6 +21,8 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
     starts = np.maximum(a[:, None, 0], b[None, :, 0])
     ends = np.minimum(a[:, None, 1], b[None, :, 1])
     both = starts < ends
+    if not both.any():
+        return np.empty((0, 2))
     return union(np.stack([starts[both], ends[both]], axis=1))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +92,8 @@ def match_voices(cast: CurrentCast, speech: Mapping[str, Mapping[str, Intervals]
     list of Voice
         By speaking time, the longest first.
     """
-    pairs = [(speech[file], _video(cast, file, len(speech))) for file in speech]
+    every = timelines(cast)
+    pairs = [(speech[file], _video_of(every, file, len(speech))) for file in speech]
     speakers = sorted({one for spoken, _ in pairs for one in spoken})
     numbers = [one.number for one in cast.cast.characters]
     shared = np.zeros((len(speakers), len(numbers)))
@@ -153,15 +154,14 @@ def named_subtitles(path: str | Path, voices: list[Voice], spoken: Mapping[str, 
     return "\n".join(lines) + "\n"
 
 
-def _video(cast: CurrentCast, file: str, files: int) -> Timeline:
-    every = timelines(cast)
+def _video_of(every: Sequence[Timeline], file: str, files: int) -> Timeline:
     if len(every) == 1 and files == 1:
         return every[0]
     for one in every:
         if file in (one.video, Path(one.video).stem, one.video.replace(" ", "_")):
             return one
     names = ", ".join(one.video for one in every)
-    raise InputError(f"the diarization names {file!r}, which is no video of {cast.folder}: {names}")
+    raise InputError(f"the diarization names {file!r}, which is no video of the cast: {names}")
 
 
 def _length(intervals: Intervals) -> float:

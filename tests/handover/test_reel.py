@@ -6,7 +6,8 @@ import pytest
 
 from castlist import InputError
 from castlist.handover.reel import Clip, write_reel
-from datasets.small_videos import plain
+from castlist.video.frames import open_video
+from datasets.small_videos import plain, turn_upright
 
 RATE = 25
 SIZE = (64, 48)
@@ -130,6 +131,15 @@ def test_another_frame_rate_and_shape_keep_speed_and_proportions(film, tmp_path)
     with av.open(str(wide)) as source:
         expected = [one.to_ndarray(format="gray8").mean() for one in source.decode(video=0)][100]
     assert second[20:28].mean() == pytest.approx(expected, abs=4)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_video_of_a_telephone_stays_upright(tmp_path, exact):
+    path = write_film(tmp_path / "turned.mp4", seconds=2, sound=False)
+    turn_upright(path, 1)
+    write_reel([Clip(path, 0.0, 1.0)], tmp_path / "reel.mp4", exact=exact)
+    with open_video(path) as source, open_video(tmp_path / "reel.mp4") as made:
+        assert made.size == source.size == (SIZE[1], SIZE[0])
 
 
 def test_what_cannot_be_done_is_said(film, tmp_path):

@@ -19,6 +19,7 @@ from av.error import FFmpegError
 
 from castlist.cast.current import CurrentCast
 from castlist.errors import CastlistError, InputError
+from castlist.export.timecode import exact_rate
 from castlist.export.timeline import one_line
 from castlist.handover.encoding import add_pictures, format_of, video_path
 from castlist.handover.scenes import Scene
@@ -26,8 +27,11 @@ from castlist.io.files import replacing
 from castlist.io.output_guard import check_file
 from castlist.progress import Progress, silent
 from castlist.video.containers import open_container, reason
+from castlist.video.frames import Image, open_video, shrunk
 
 _SAMPLE_RATE = 48_000
+_BLACK = (16, 128, 128)  # in YUV
+_ROUNDING = 1e-4  # seconds, of times of frames
 
 
 @dataclass(frozen=True)
@@ -181,12 +185,11 @@ class _Encoder:
 
     def __init__(self, target: Any, first: Path) -> None:
         self._target = target
-        source, video = open_container(first)
+        with open_video(first) as video:
+            self._rate = exact_rate(video.rate)
+            self._video = add_pictures(target, video.size, self._rate)
+        source, _ = open_container(first)
         with source:
-            rate = video.average_rate or video.guessed_rate or Fraction(25)
-            size = video.codec_context.width, video.codec_context.height
-            self._video = add_pictures(target, size, rate)
-            self._rate = Fraction(rate)
             self._audio = None
             if source.streams.audio:
                 self._audio = target.add_stream("aac", rate=_SAMPLE_RATE, layout="stereo")
@@ -198,46 +201,53 @@ class _Encoder:
         return self._frames / self._rate
 
     def add(self, clip: Clip) -> None:
+        before = self._frames
+        self._add_pictures(clip)
+        if self._audio is None:
+            return
         source, video = open_container(clip.path)
         with source:
-            origin = float((video.start_time or 0) * video.time_base)
-            before = self._frames
-            start, end = clip.start + origin, clip.end + origin
-            last = None
-            for frame in _decoded(source, video, start, end):
-                due = before + math.floor((frame.time - start) * self._rate + 1e-3)
+            if source.streams.audio:
+                origin = float((video.start_time or 0) * video.time_base)
+                spent = Fraction(self._frames - before) / self._rate
+                self._add_sound(source, source.streams.audio[0], clip.start + origin, spent)
+        self._add_silence()
+
+    def _add_pictures(self, clip: Clip) -> None:
+        before, start, last = self._frames, clip.start, None
+        with open_video(clip.path) as video:
+            for frame in video.frames(clip.start):
+                if frame.time >= clip.end - _ROUNDING:
+                    break
                 if last is None:  # the first frame begins a little after the clip does
-                    start, due = frame.time, before
+                    start = frame.time
+                due = before + math.floor((frame.time - start) * self._rate + 1e-3)
                 while last is not None and self._frames < due:
                     self._encode_picture(last)
-                last = self._fitted(frame)
+                last = self._fitted(frame.yuv_image())
                 if self._frames == due:
                     self._encode_picture(last)
-            while last is not None and self._frames < before + round((end - start) * self._rate):
-                self._encode_picture(last)
-            if self._audio is None:
-                return
-            spent = Fraction(self._frames - before) / self._rate
-            if source.streams.audio:
-                self._add_sound(source, source.streams.audio[0], clip.start + origin, spent)
-            self._add_silence()
+        while last is not None and self._frames < before + round((clip.end - start) * self._rate):
+            self._encode_picture(last)
 
-    def _fitted(self, frame: Any) -> Any:
-        """Return a picture in the size of the film, with borders if its aspect ratio differs."""
+    def _fitted(self, image: Image) -> Image:
+        """Return a YUV picture in the size of the film, with borders if shapes differ."""
         width, height = self._video.width, self._video.height
-        scale = min(width / frame.width, height / frame.height)
-        inner = min(width, round(frame.width * scale)), min(height, round(frame.height * scale))
+        scale = min(width / image.shape[1], height / image.shape[0])
+        inner = tuple(max(1, round(side * scale)) for side in image.shape[1::-1])
         if width - inner[0] < 2 and height - inner[1] < 2:
-            return frame.reformat(width, height, "yuv420p")
-        picture = np.zeros((height, width, 3), np.uint8)
+            inner = width, height
+        picture = np.full((height, width, 3), _BLACK, np.uint8)
         left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
-        small = frame.reformat(*inner, "bgr24").to_ndarray()
-        picture[top : top + inner[1], left : left + inner[0]] = small
-        return av.VideoFrame.from_ndarray(picture, "bgr24").reformat(format="yuv420p")
+        picture[top : top + inner[1], left : left + inner[0]] = (
+            image if inner == image.shape[1::-1] else shrunk(image, inner)
+        )
+        return picture
 
-    def _encode_picture(self, frame: Any) -> None:
+    def _encode_picture(self, image: Image) -> None:
+        planes = np.ascontiguousarray(np.moveaxis(image, 2, 0))
+        frame = av.VideoFrame.from_ndarray(planes, "yuv444p")
         frame.pts, frame.time_base = self._frames, 1 / self._rate
-        frame.pict_type = 0  # the encoder chooses
         self._frames += 1
         self._target.mux(self._video.encode(frame))
 
@@ -280,16 +290,15 @@ class _Encoder:
 def _decoded(source: Any, stream: Any, start: float, end: float) -> Iterator[Any]:
     """Decode the frames that begin in an interval; a damaged packet is passed over."""
     source.seek(max(0, int(start / stream.time_base)), stream=stream)
-    half = 1e-4
     for packet in source.demux(stream):
         try:
             frames = packet.decode()
         except FFmpegError:
             continue
         for frame in frames:
-            if frame.time is None or frame.time < start - half:
+            if frame.time is None or frame.time < start - _ROUNDING:
                 continue
-            if frame.time >= end - half:
+            if frame.time >= end - _ROUNDING:
                 return
             yield frame
 

@@ -66,11 +66,21 @@ class Frame:
 
     def image(self) -> Image:
         """Return the image as BGR, upright and with square pixels."""
-        size, turns = list(self._video.size), self._video.turns
-        if turns % 2:
-            size.reverse()
-        image = self._video.scaled(self._picture, size, "bgr24")
-        return np.ascontiguousarray(np.rot90(image, turns))
+        image = self._video.scaled(self._picture, self._stored_size, "bgr24")
+        return np.ascontiguousarray(np.rot90(image, self._video.turns))
+
+    def yuv_image(self) -> Image:
+        """Return the image as YUV in the limited range, upright and with square pixels.
+
+        Encoding it again rounds luma only once.
+        """
+        planes = np.moveaxis(self.planes(self._stored_size), 0, 2)
+        return np.ascontiguousarray(np.rot90(planes, self._video.turns))
+
+    @property
+    def _stored_size(self) -> tuple[int, int]:
+        width, height = self._video.size
+        return (height, width) if self._video.turns % 2 else (width, height)
 
     def planes(self, size: tuple[int, int]) -> NDArray[np.uint8]:
         """Return luma and both chroma planes as stored, scaled to a size."""

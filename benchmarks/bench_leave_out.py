@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,21 +52,15 @@ def without_shared_frames(tracks: TrackSet, model: BallModel) -> Labels:
     return without_cannot_links(replace(tracks, frame=np.full(tracks.n_faces, -1)), model)
 
 
-def without_bound(tracks: TrackSet, model: BallModel) -> Labels:
-    """Average all neighbours above the reach, not only the most similar ones."""
-    nearest, model.nearest = model.nearest, 0.0
-    try:
-        return whole(tracks, model)
-    finally:
-        model.nearest = nearest
+def with_setting(name: str, value: float) -> Group:
+    """Return grouping with one setting of the model changed."""
 
+    def group(tracks: TrackSet, model: BallModel) -> Labels:
+        changed = copy(model)
+        setattr(changed, name, value)
+        return cluster_tracks(tracks, changed, overlaps=True).labels
 
-def without_neighbours(tracks: TrackSet, model: BallModel) -> Labels:
-    rounds, model.rounds = model.rounds, 0
-    try:
-        return cluster_tracks(tracks, model, overlaps=True).labels
-    finally:
-        model.rounds = rounds
+    return group
 
 
 def without_model(tracks: TrackSet, model: BallModel) -> Labels:
@@ -80,8 +75,10 @@ PARTS: dict[str, Group] = {
     "camera set-ups": without_setups,
     "cannot-links": without_cannot_links,
     "shared frames, in averaging too": without_shared_frames,
-    "the bound on neighbours": without_bound,
-    "neighbours": without_neighbours,
+    "the reach per video": with_setting("false_rate", 0.0),
+    "the share of the highest cosine": with_setting("share", 0.0),
+    "the bound on neighbours": with_setting("nearest", 0.0),
+    "neighbours": with_setting("rounds", 0),
     "the model": without_model,
 }
 

@@ -7,6 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from castlist import BallClustering, BallModel, InputError, complete_linkage, shipped_model
+from castlist.learn.neighbours import reach_of
 
 
 @parametrize_with_checks([BallClustering(threshold=1.0)])
@@ -59,15 +60,18 @@ def averaged_by_hand(model, rows):
     points = [point.astype(float) for point in model.embed_alone(rows.astype(np.float32))]
     n = len(points)
     k = max(2, round(model.nearest * n**0.5)) if model.nearest else n
+    reach = reach_of(np.array(points), model.reach, model.false_rate, model.strangers)
     for _ in range(model.rounds):
         cosine = [[float(a @ b) for b in points] for a in points]
         kth = [sorted(row)[-k] if k < n else -2.0 for row in cosine]
+        best = [model.share * sorted(row)[-2] for row in cosine]
         means = []
         for i in range(n):
             mean = np.zeros(len(points[0]))
             for j in range(n):
-                if cosine[i][j] >= min(kth[i], kth[j]) - 1e-6:
-                    mean += max(cosine[i][j] - model.reach, 0.0) * points[j]
+                least = max(min(kth[i], kth[j]), min(best[i], best[j]))
+                if cosine[i][j] >= least - 1e-6:
+                    mean += max(cosine[i][j] - reach, 0.0) * points[j]
             means.append(mean / np.linalg.norm(mean))
         points = means
     return np.array(points)

@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 import castlist.parallel
 from castlist import BallModel, InputError, TrackSet, embed_tracks, load_model, save_model
 from castlist.learn import neighbours
-from castlist.learn.neighbours import average_neighbours
+from castlist.learn.neighbours import average_neighbours, cosines_of_strangers, reach_of
 
 
 def points(n, dim=6, seed=0, spread=1.0):
@@ -16,7 +16,7 @@ def points(n, dim=6, seed=0, spread=1.0):
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
+def by_hand(z, reach, rounds, nearest=0, share=0, together=(), apart=()):
     for _ in range(rounds):
         new = np.zeros_like(z)
         most = max(2, round(nearest * np.sqrt(len(z)))) if nearest else len(z)
@@ -25,11 +25,13 @@ def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
             alike[i, j] += 1
             alike[j, i] += 1
         near = [set(np.argsort(-row)[:most].tolist()) for row in alike]
+        best = [min(np.sort(row)[-2], 1) for row in alike]
         for i in range(len(z)):
             for j in range(len(z)):
                 if (i, j) in apart or (j, i) in apart:
                     continue
-                if j in near[i] or i in near[j]:
+                weak = alike[i, j] < share * min(best[i], best[j])
+                if (j in near[i] or i in near[j]) and not weak:
                     new[i] += max(float(alike[i, j]) - reach, 0) * z[j]
             new[i] /= np.linalg.norm(new[i])
         z = new
@@ -39,19 +41,20 @@ def by_hand(z, reach, rounds, nearest=0, together=(), apart=()):
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 @pytest.mark.parametrize("reach", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("nearest", [0, 0.1, 0.9, 99])
-def test_it_is_the_formula(rounds, reach, nearest):
+@pytest.mark.parametrize("share", [0, 0.6, 0.9])
+def test_it_is_the_formula(rounds, reach, nearest, share):
     z = points(12)
-    found = average_neighbours(z, reach, rounds, nearest)
-    np.testing.assert_allclose(found, by_hand(z, reach, rounds, nearest), atol=1e-12)
+    found = average_neighbours(z, reach, rounds, nearest, share)
+    np.testing.assert_allclose(found, by_hand(z, reach, rounds, nearest, share), atol=1e-12)
 
 
-@pytest.mark.parametrize("nearest", [0, 0.9])
+@pytest.mark.parametrize(("nearest", "share"), [(0, 0), (0.9, 0), (0.9, 0.8)])
 @pytest.mark.parametrize("rows", [5, 512])
-def test_other_evidence_is_in_the_formula(monkeypatch, nearest, rows):
+def test_other_evidence_is_in_the_formula(monkeypatch, nearest, share, rows):
     monkeypatch.setattr(neighbours, "_ROWS", rows)
     z, together, apart = points(12), [(0, 7), (3, 4)], [(1, 2), (0, 3), (5, 11)]
-    found = average_neighbours(z, 0.3, 2, nearest, np.array(together[::-1]), np.array(apart))
-    wanted = by_hand(z, 0.3, 2, nearest, together, apart)
+    found = average_neighbours(z, 0.3, 2, nearest, share, np.array(together[::-1]), np.array(apart))
+    wanted = by_hand(z, 0.3, 2, nearest, share, together, apart)
     np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
@@ -62,7 +65,7 @@ def test_a_model_takes_evidence_of_pairs_within_a_video():
     pairs = np.array([[2, 6], [0, 1], [3, 5]])  # the second of two videos
     found = model.embed(x, video, together=pairs, apart=[[0, 4]])
     for one, together, apart in ((0, [(1, 3)], [(0, 2)]), (1, [(1, 2)], [])):
-        wanted = by_hand(x[video == one].astype(float), 0.3, 1, 0, together, apart)
+        wanted = by_hand(x[video == one].astype(float), 0.3, 1, 0, 0, together, apart)
         np.testing.assert_allclose(found[video == one], wanted, atol=1e-6)
 
 
@@ -86,7 +89,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 def test_no_points_and_no_pairs():
     none = np.empty((0, 2), np.int64)
-    assert average_neighbours(np.empty((0, 4)), 0.3, 2, 1.4, none, none).shape == (0, 4)
+    assert average_neighbours(np.empty((0, 4)), 0.3, 2, 1.4, 0.5, none, none).shape == (0, 4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -94,11 +97,60 @@ def test_threads_change_not_a_bit(monkeypatch, threads):
     z = points(1500, dim=32, spread=0.2).astype(np.float32)
     pairs = np.random.default_rng(0).integers(0, len(z), (40, 2))
     monkeypatch.setattr(castlist.parallel, "n_threads", lambda: 1)
-    alone = average_neighbours(z, 0.3, 2, 1.4, pairs[:20], pairs[20:])
+    alone = average_neighbours(z, 0.3, 2, 1.4, 0.5, pairs[:20], pairs[20:])
     monkeypatch.setattr(castlist.parallel, "n_threads", lambda: threads)
     with threadpool_limits(threads, user_api="blas"):
-        found = average_neighbours(z, 0.3, 2, 1.4, pairs[:20], pairs[20:])
+        found = average_neighbours(z, 0.3, 2, 1.4, 0.5, pairs[:20], pairs[20:])
     np.testing.assert_array_equal(found, alone)
+
+
+def test_quantiles_of_strangers_are_those_of_all_pairs_of_different_people():
+    z, who = points(60, spread=0.5), np.arange(60) // 3
+    cosines = sorted(z[i] @ z[j] for i in range(60) for j in range(i) if who[i] != who[j])
+    found = cosines_of_strangers(z, who)
+    for k, cosine in enumerate(found[:8], start=1):
+        above = sum(one > cosine for one in cosines)
+        assert above / len(cosines) == pytest.approx(0.5**k, abs=1 / len(cosines))
+    assert len(found) == neighbours.N_QUANTILES
+
+
+@pytest.mark.parametrize("rows", [7, 512])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5])
+def test_a_reach_admits_few_false_pairs(monkeypatch, rows, rate):
+    monkeypatch.setattr(neighbours, "_ROWS", rows)
+    strangers = cosines_of_strangers(points(400, dim=16, spread=0), np.arange(400))
+    who = np.eye(16)[np.arange(60) % 5]
+    z = who + 0.25 * np.random.default_rng(1).normal(size=(60, 16))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    pairs = (z @ z.T)[np.triu_indices(60, 1)]
+
+    def good(reach):
+        share = 2 ** np.interp(reach, strangers, -np.arange(1.0, 17))
+        return share * len(pairs) <= max(rate * np.sum(pairs >= reach), 1)
+
+    found = reach_of(z, 0.1, rate, strangers)
+    assert good(found + 1e-9) or found == pytest.approx(0.4)
+    assert not any(good(lower) for lower in np.arange(0.1, found - 1e-3, 0.005))
+    assert reach_of(z, found + 0.1, rate, strangers) == pytest.approx(found + 0.1)
+
+
+def test_many_people_need_a_higher_reach_than_few():
+    strangers = cosines_of_strangers(points(500, dim=64, spread=0), np.arange(500))
+    rng = np.random.default_rng(2)
+    reaches = []
+    for people in (3, 30, 300):
+        own = rng.normal(size=(people, 64)).repeat(3, axis=0)
+        z = own + 0.6 * rng.normal(size=own.shape)
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        reaches.append(reach_of(z, 0.2, 0.1, strangers))
+    assert reaches[0] < reaches[1] < reaches[2]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_the_reach_of_few_points(n):
+    strangers = cosines_of_strangers(points(100), np.arange(100))
+    assert reach_of(points(n), 0.3, 0, strangers) == 0.3
+    assert 0.3 <= reach_of(points(n), 0.3, 0.1, strangers) <= 1
 
 
 def test_a_bad_track_joins_its_company_and_a_lone_one_does_not():

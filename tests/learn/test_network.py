@@ -17,11 +17,14 @@ def points(n, dim=6, spread=1.0):
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 @pytest.mark.parametrize("nearest", [0, 0.1, 0.9, 99])
+@pytest.mark.parametrize("share", [0, 0.8])
 @pytest.mark.parametrize("n", [1, 40, 700])  # of one row, one block and two
-def test_both_averages_are_one_formula(n, nearest, rounds):
+def test_both_averages_are_one_formula(n, nearest, share, rounds):
     z = points(n)
-    found = average_with_gradient(torch.from_numpy(z), 0.3, rounds, nearest).numpy()
-    np.testing.assert_allclose(found, average_neighbours(z, 0.3, rounds, nearest), atol=1e-10)
+    found = average_with_gradient(torch.from_numpy(z), 0.3, rounds, nearest, share).numpy()
+    np.testing.assert_allclose(
+        found, average_neighbours(z, 0.3, rounds, nearest, share), atol=1e-10
+    )
 
 
 def test_a_model_is_trained_through_it():
@@ -37,11 +40,13 @@ def test_a_network_is_its_model_and_gives_it_back(normalise, residual):
     rounds = 2 if normalise else 0
     model = BallModel(
         (6, 9, 6), normalise=normalise, residual=residual, rounds=rounds, reach=0.3, nearest=1.4,
+        share=0.5,
         b_hat=-0.7, describer="SFace", seed=4,
     )  # fmt: skip
     if residual:  # or it is the identity
         model.weights[-1] = np.random.default_rng(3).normal(size=(6, 9)).astype(np.float32)
     model.standardise_by(np.arange(6), np.arange(1, 7))
+    model.strangers = np.linspace(0, 0.9, 16, dtype=np.float32)
     model.operating, model.settings = 0.7, {"seed": 3}
     network = BallNetwork(model)
     x = points(50).astype(np.float32)

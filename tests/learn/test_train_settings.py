@@ -65,7 +65,9 @@ def test_library_and_command_line_have_the_same_default(made, monkeypatch):
 def test_settings_reach_the_model(made):
     quick = {**QUICK, "epochs": 1}
     ours = train(made, resolve_recipe("neighbours", **quick)).model
-    assert (ours.rounds, ours.reach, ours.nearest, ours.residual) == (2, 0.32, 1.4, True)
+    assert (ours.rounds, ours.reach, ours.nearest, ours.share) == (2, 0.28, 1.0, 0.5)
+    assert ours.false_rate == 0.1
+    assert (np.diff(ours.strangers) > 0).all()
     assert (ours.dims, ours.mean.any()) == ((160, 32, 160), False)
     plain = train(made, resolve_recipe("paper", **quick)).model
     assert (plain.rounds, plain.residual, plain.mean.any()) == (0, False, True)
@@ -75,10 +77,11 @@ def test_settings_reach_the_model(made):
 @pytest.mark.parametrize(
     "change",
     [{"cast_size": 0}, {"cast_size": 10}, {"average_half": False}, {"skip_singletons": False},
-     {"b_holdout": 0.0}, {"alpha_b": 4.0}, {"nearest": 0.5}, {"reach": 0.5}, {"rounds": 1}],
+     {"b_holdout": 0.0}, {"alpha_b": 4.0}, {"nearest": 0.5}, {"share": 0.9}, {"reach": 0.5},
+     {"rounds": 1}],
 )  # fmt: skip
 def test_each_part_of_our_recipe_changes_training(made, change):
-    base = resolve_recipe("neighbours", **{**QUICK, "epochs": 1})
+    base = resolve_recipe("neighbours", **{**QUICK, "epochs": 1, "reach": 0.4, "nearest": 2.0})
     one, other = (train(made, settings).history[0] for settings in (base, replace(base, **change)))
     assert (one["loss"], one["b"]) != (other["loss"], other["b"])
 
@@ -104,8 +107,8 @@ def test_it_learns_people_it_never_saw(made):
     assert found["nmi"] > 0.9
 
 
-def test_who_is_held_out_trains_b_and_nothing_else(made):
-    """Other faces of those held out change b, and leave every weight of the MLP as it was."""
+def test_held_out_people_train_b_and_no_weight(made):
+    """Other faces of held-out people change b and the cosines of strangers, and no weight."""
     settings = replace(RECIPES["neighbours"], **QUICK, b_hat=-0.5)
     reserved = train_split(made, settings)
     seen = made[reserved]
@@ -122,8 +125,10 @@ def test_who_is_held_out_trains_b_and_nothing_else(made):
     # b is in the MLP's loss; where it counts for nothing, the MLP is the same to the last bit.
     blind = replace(settings, rate_b=0.0)
     first, second = train(made, blind).model, train(other, blind).model
+    assert (first.strangers != second.strangers).any()
     for name, value in first.tensors().items():
-        np.testing.assert_array_equal(value, second.tensors()[name])
+        if name != "strangers":
+            np.testing.assert_array_equal(value, second.tensors()[name])
 
 
 def train_split(made, settings):

@@ -93,6 +93,20 @@ def train(
             min=0, help="Maximum number of neighbours, as a multiple of √n; 0 for no maximum."
         ),
     ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Minimum cosine of neighbours, as a share of an embedding's highest cosine."
+        ),
+    ] = None,
+    false_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Maximum share of different people among neighbours; --reach is then a "
+            "minimum. 0 for a fixed reach.",
+        ),
+    ] = None,
     cast_size: Annotated[
         int | None,
         typer.Option(
@@ -163,7 +177,8 @@ def train(
         "epsilon": epsilon, "skip_singletons": skip_singletons, "weight_decay": weight_decay,
         "hidden": None if hidden is None else _widths(hidden), "embedding": embedding,
         "normalise": normalise, "standardise": standardise, "residual": residual,
-        "rounds": rounds, "reach": reach, "nearest": nearest, "cast_size": cast_size,
+        "rounds": rounds, "reach": reach, "nearest": nearest, "share": share,
+        "false_rate": false_rate, "cast_size": cast_size,
         "average_half": average_half, "b_holdout": b_holdout, "alpha_b": alpha_b, "b_hat": b_hat,
         "operating": operating,
         "freeze_b": freeze_b, "rate_b": rate_b, "validation": fraction,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from castlist.errors import InputError
-from castlist.learn.neighbours import average_neighbours, unit
+from castlist.learn.neighbours import N_QUANTILES, average_neighbours, reach_of, unit
 from castlist.learn.train_settings import TrainSettings
 from castlist.parallel import in_threads
 
@@ -32,10 +32,17 @@ class BallModel:
     rounds : int
         Number of neighbour-averaging rounds (``learn/neighbours.py``). The paper has none.
     reach : float
-        Cosine similarity above which two embeddings are neighbours.
+        Cosine similarity above which two embeddings are neighbours; a minimum if ``false_rate`` is
+        not 0.
+    false_rate : float
+        Maximum share of pairs of different people among pairs of neighbours, as expected from
+        ``strangers``. The reach of each video is the lowest that gives it. 0 for a fixed reach.
     nearest : float
         Maximum number of neighbours of an embedding, as a multiple of √n among n embeddings; 0 for
         no maximum.
+    share : float
+        Two embeddings are neighbours only if their cosine is at least this share of the highest
+        cosine that one of them has; 0 for no minimum.
     describer : str
         Name of the base CNN that computed the features.
     seed : int
@@ -47,6 +54,8 @@ class BallModel:
         One array per layer, of shape (outputs, inputs) and (outputs,).
     mean, scale : ndarray of float32
         Features are first standardised by these; 0 and 1 unless :meth:`standardise_by` is called.
+    strangers : ndarray of float32, shape (16,)
+        Quantiles of the cosines of different people: the k-th is exceeded by 2^−k of them.
     operating : float or None
         A τ chosen on validation tracks, used instead of 4b.
     settings, validation : dict
@@ -62,7 +71,9 @@ class BallModel:
         residual: bool = False,
         rounds: int = TrainSettings.rounds,
         reach: float = TrainSettings.reach,
+        false_rate: float = TrainSettings.false_rate,
         nearest: float = TrainSettings.nearest,
+        share: float = TrainSettings.share,
         describer: str = "",
         seed: int = 0,
     ) -> None:
@@ -79,6 +90,8 @@ class BallModel:
         self.normalise = normalise
         self.residual = residual
         self.rounds, self.reach, self.nearest = int(rounds), float(reach), float(nearest)
+        self.share, self.false_rate = float(share), float(false_rate)
+        self.strangers = np.ones(N_QUANTILES, np.float32)
         self.operating: float | None = None
         self.describer = describer
         self.settings: dict[str, Any] = {}
@@ -130,6 +143,7 @@ class BallModel:
             "b_hat": np.array(self.b_hat, np.float32),
             "mean": self.mean,
             "scale": self.scale,
+            "strangers": self.strangers,
         }
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             named |= {f"linears.{i}.weight": weight, f"linears.{i}.bias": bias}
@@ -151,6 +165,7 @@ class BallModel:
                 raise ValueError(f"{name!r} is {value.dtype} of shape {value.shape}")
         self.b_hat = float(tensors["b_hat"])
         self.standardise_by(tensors["mean"], tensors["scale"])
+        self.strangers = np.array(tensors["strangers"])
         for i in range(len(self.weights)):
             self.weights[i] = np.array(tensors[f"linears.{i}.weight"])
             self.biases[i] = np.array(tensors[f"linears.{i}.bias"])
@@ -214,7 +229,10 @@ class BallModel:
         for one in np.unique(of):
             own = np.flatnonzero(of == one)
             links = (_within(own, pairs, len(rows)) for pairs in (together, apart))
-            out[own] = average_neighbours(out[own], self.reach, self.rounds, self.nearest, *links)
+            reach = reach_of(out[own], self.reach, self.false_rate, self.strangers)
+            out[own] = average_neighbours(
+                out[own], reach, self.rounds, self.nearest, self.share, *links
+            )
         return out
 
 

@@ -22,8 +22,10 @@ from castlist.io.untrusted import parse_json, read_small
 from castlist.learn.model import BallModel
 from castlist.learn.train_settings import MAX_ROUNDS
 
-FORMAT = 3
+FORMAT = 4
 _METADATA = "castlist"
+#: Settings of neighbour averaging (``learn/neighbours.py``).
+_AVERAGING = ("rounds", "reach", "nearest", "share", "false_rate")
 _MAX_BYTES = 2**30  # many times a model, or the state of a training run
 #: What safetensors raises if a file is damaged, or has a number type that NumPy lacks.
 _UNREADABLE = (SafetensorError, LookupError, ValueError, TypeError, RuntimeError, AssertionError)
@@ -48,6 +50,8 @@ def save_model(model: BallModel, path: str | Path) -> None:
             "rounds": model.rounds,
             "reach": model.reach,
             "nearest": model.nearest,
+            "share": model.share,
+            "false_rate": model.false_rate,
             "operating": model.operating,
             "describer": model.describer,
             "b": model.b,
@@ -73,15 +77,14 @@ def load_model(path: str | Path) -> BallModel:
             )
         dims = [int(d) for d in about["dims"]]
         _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])
-        averaging = about["rounds"], about["reach"], about["nearest"]
-        if not (0 <= averaging[0] <= MAX_ROUNDS and -1 <= averaging[1] <= 1 and averaging[2] >= 0):
-            raise InputError(
-                f"{path}: not a castlist model (rounds, reach and nearest are {averaging})"
-            )
+        averaging = {name: about[name] for name in _AVERAGING}
+        good = 0 <= averaging["rounds"] <= MAX_ROUNDS and -1 <= averaging["reach"] <= 1
+        shares = averaging["share"], averaging["false_rate"]
+        if not (good and averaging["nearest"] >= 0 and all(0 <= one < 1 for one in shares)):
+            raise InputError(f"{path}: not a castlist model (averaging is {averaging})")
         model = BallModel(
             dims, normalise=bool(about["normalise"]), residual=bool(about["residual"]),
-            rounds=averaging[0], reach=averaging[1], nearest=averaging[2],
-            describer=str(about["describer"]),
+            describer=str(about["describer"]), **averaging,
         )  # fmt: skip
         model.operating = None if about["operating"] is None else float(about["operating"])
         if not 0 <= (model.operating or 0) < math.inf:
@@ -116,7 +119,7 @@ def load_authors_model(path: str | Path) -> BallModel:
         dims = [layers[0].shape[1], *(layer.shape[0] for layer in layers)]
         _require_sizes(dims, layers)
         model = BallModel(dims, describer=AUTHORS_DESCRIBER)
-        model.set_tensors({**tensors, "mean": model.mean, "scale": model.scale})
+        model.set_tensors({**model.tensors(), **tensors})
         epoch = int(checkpoint["epoch"])
     except Exception as error:  # damaged and hostile pickles fail in many ways
         raise InputError(f"{path}: not the authors' checkpoint ({first_line(error)})") from error

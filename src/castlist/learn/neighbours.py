@@ -4,6 +4,9 @@ Complete linkage depends on the two tracks of a character that are farthest apar
 hundreds of tracks some are always bad. Averaging moves a blurred track to the good tracks of the
 same person; a person with a single track stays in place.
 
+The more people there are in a video, the more pairs of them look alike by chance. So the similarity
+from which on two tracks are neighbours is chosen for each video (:func:`reach_of`).
+
 Evidence other than faces enters here: tracks that share a frame are not averaged with each other,
 and tracks at the same place of the same camera set-up are, even if one face is turned away.
 
@@ -28,11 +31,74 @@ ROUNDING = 1e-6
 _BONUS = 1.0
 
 
+#: Number of quantiles of the cosines of different people that a model keeps.
+N_QUANTILES = 16
+#: Maximum number of points that these are computed from.
+_MAX_STRANGERS = 3000
+#: Steps in which a reach is chosen, and its maximum: more would cut off people of few tracks.
+_STEP = 0.005
+_MAX_REACH = 0.4
+
+
+def cosines_of_strangers(
+    points: Floats, labels: NDArray[np.int64], seed: int = 0
+) -> NDArray[np.float32]:
+    """Return quantiles of the cosines of different people: the k-th is exceeded by 2^−k of them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, D)
+        Points of unit length. At most 3,000 of them are used, drawn by ``seed``.
+    labels : ndarray of int, shape (n,)
+        Whom each point shows.
+    """
+    rows = np.random.default_rng(seed).permutation(len(points))[:_MAX_STRANGERS]
+    different = labels[rows][:, None] != labels[rows]
+    cosines = (points[rows] @ points[rows].T)[np.triu(different)]
+    shares = 1 - 0.5 ** np.arange(1, N_QUANTILES + 1)
+    return np.asarray(np.quantile(cosines, shares), np.float32)
+
+
+def reach_of(points: Floats, least: float, false_rate: float, strangers: Floats) -> float:
+    """Return the reach for the points of a video, from ``least`` to 0.4.
+
+    It is the lowest at which the expected number of neighbours that are different people is at most
+    ``false_rate`` of all neighbours, or at most one. This number is expected if all pairs were of
+    different people.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, D)
+        Points of unit length.
+    least : float
+        Minimum.
+    false_rate : float
+        Maximum share of false pairs among pairs of neighbours. 0 returns the minimum.
+    strangers : ndarray of shape (16,)
+        What :func:`cosines_of_strangers` returned for the model.
+    """
+    n = len(points)
+    if not false_rate or n < 2:
+        return least
+    reaches = np.arange(least, max(_MAX_REACH, least) + _STEP / 2, _STEP)
+    found = np.zeros(len(reaches), np.int64)
+    for start in range(0, n, _ROWS):
+        similarity = points[start : start + _ROWS] @ points.T
+        steps = ((similarity[similarity >= least] - least) / _STEP).astype(np.int64)
+        found += np.bincount(np.minimum(steps, len(found) - 1), minlength=len(found))
+    found = (np.cumsum(found[::-1])[::-1] - n) // 2  # without each point and itself
+    logarithm = np.interp(reaches, strangers, -np.arange(1.0, N_QUANTILES + 1))
+    expected = 2**logarithm * n * (n - 1) / 2
+    good = (expected <= false_rate * found) | (expected <= 1)
+    return float(reaches[np.argmax(good)] if good.any() else reaches[-1])
+
+
 def average_neighbours(
     points: Floats,
     reach: float,
     rounds: int,
     nearest: float = 0.0,
+    share: float = 0.0,
     together: Pairs | None = None,
     apart: Pairs | None = None,
 ) -> Floats:
@@ -54,6 +120,10 @@ def average_neighbours(
         other, itself included, with k = ``nearest`` · √n. Without this limit, the means of two
         people who look alike and have many tracks move together. A person has more tracks in a
         longer video, so k grows with n. 0 for no limit.
+    share : float
+        Two points are neighbours only if their similarity is at least ``share`` times the cosine of
+        one of them to the point most similar to it. A point with good neighbours needs no weak
+        ones, which are often other people; a blurred point has only weak ones. 0 for no limit.
     together : ndarray of int, shape (m, 2), optional
         Pairs that are probably one person, by evidence other than their cosine.
     apart : ndarray of int, shape (m, 2), optional
@@ -61,7 +131,8 @@ def average_neighbours(
     """
     bonus, never = _by_row(together), _by_row(apart)
     for _ in range(rounds):
-        points = _averaged_once(points, reach, neighbour_count(len(points), nearest), bonus, never)
+        count = neighbour_count(len(points), nearest)
+        points = _averaged_once(points, reach, count, share, bonus, never)
     return points
 
 
@@ -75,25 +146,38 @@ def neighbour_count(n: int, nearest: float) -> int | None:
 
 
 def _averaged_once(
-    points: Floats, reach: float, count: int | None, bonus: Pairs, never: Pairs
+    points: Floats,
+    reach: float,
+    count: int | None,
+    share: float,
+    bonus: Pairs,
+    never: Pairs,
 ) -> Floats:
     n = len(points)
-    least = np.full(n, reach, points.dtype)
+    # The least similarity of a neighbour of each point, by rank and by share.
+    least = np.full((2, n), reach, points.dtype)
     means = np.empty_like(points)
     starts = range(0, n, _ROWS)
-    if count is not None:
+    if n > 1 and (count is not None or share):
+        ranks = [n - (count or n), n - 2]  # the most similar point is the point itself
 
         def least_of(start: int) -> Floats:
             similarity = _similarity(points, start, bonus)
-            similarity.partition(n - count, axis=1)
-            return similarity[:, n - count].copy()
+            similarity.partition(ranks, axis=1)
+            return similarity[:, ranks].T
 
-        for start, last in in_threads(starts, least_of):
-            least[start : start + _ROWS] = last - ROUNDING
+        for start, (last, best) in in_threads(starts, least_of):
+            own = slice(start, start + _ROWS)
+            if count is not None:
+                least[0, own] = last - ROUNDING
+            if share:
+                least[1, own] = share * np.minimum(best, 1) - ROUNDING
 
     def mean_of(start: int) -> Floats:
         weights = _similarity(points, start, bonus)
-        near = weights >= np.minimum(least[start : start + _ROWS, None], least)
+        near = np.ones(weights.shape, bool)
+        for rule in least:
+            near &= weights >= np.minimum(rule[start : start + _ROWS, None], rule)
         weights -= reach
         np.maximum(weights, 0, out=weights)
         weights *= near

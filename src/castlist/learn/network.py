@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from castlist.learn.model import BallModel
-from castlist.learn.neighbours import ROUNDING, neighbour_count
+from castlist.learn.neighbours import N_QUANTILES, ROUNDING, neighbour_count
 
 
 class BallNetwork(nn.Module):
@@ -24,6 +24,7 @@ class BallNetwork(nn.Module):
 
     mean: Tensor
     scale: Tensor
+    strangers: Tensor
 
     def __init__(self, model: BallModel) -> None:
         super().__init__()
@@ -34,6 +35,7 @@ class BallNetwork(nn.Module):
         self.b_hat = nn.Parameter(torch.empty(()))
         self.register_buffer("mean", torch.empty(model.dims[0]))
         self.register_buffer("scale", torch.empty(model.dims[0]))
+        self.register_buffer("strangers", torch.empty(N_QUANTILES))
         self.load_state_dict({n: torch.from_numpy(t) for n, t in model.tensors().items()})
 
     def draw(self) -> None:
@@ -67,11 +69,13 @@ class BallNetwork(nn.Module):
             x = x + start
         if model.normalise:
             x = F.normalize(x, dim=1)
-        return average_with_gradient(x, model.reach, model.rounds, model.nearest)
+        # At the model's own reach: synthetic casts are small, and with a reach chosen for each
+        # of them, b varies more between seeds.
+        return average_with_gradient(x, model.reach, model.rounds, model.nearest, model.share)
 
 
 def average_with_gradient(
-    points: Tensor, reach: float, rounds: int, nearest: float = 0.0
+    points: Tensor, reach: float, rounds: int, nearest: float = 0.0, share: float = 0.0
 ) -> Tensor:
     """Average neighbours with gradient, without evidence from pairs.
 
@@ -81,9 +85,12 @@ def average_with_gradient(
     for _ in range(rounds):
         similarity = points @ points.T
         weights = (similarity - reach).clamp_min(0)
-        if count is not None:
+        limits = [] if count is None else [(count, 1.0)]
+        if share and len(points) > 1:
+            limits.append((2, share))
+        for rank, part in limits:
             with torch.no_grad():
-                least = similarity.topk(count, dim=1).values[:, -1] - ROUNDING
+                least = part * similarity.topk(rank, dim=1).values[:, -1] - ROUNDING
                 near = similarity >= torch.minimum(least[:, None], least)
             weights = weights * near
         points = F.normalize(weights @ points, dim=1)

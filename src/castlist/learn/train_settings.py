@@ -34,7 +34,7 @@ _RULES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("rate decay", "positive", lambda value: value > 0),
     ("alpha alpha_b epsilon weight_decay", "0 or more", lambda value: value >= 0),
     ("rate_b freeze_b seed rounds nearest cast_size", "0 or more", lambda value: value >= 0),
-    ("momentum reach b_holdout", "in [0, 1)", lambda value: 0 <= value < 1),
+    ("momentum reach share false_rate b_holdout", "in [0, 1)", lambda value: 0 <= value < 1),
     ("validation", "between 0 and 1", lambda value: 0 < value < 1),
     ("rate decay alpha alpha_b epsilon weight_decay rate_b b_hat nearest", "finite", isfinite),
     ("embedding", f"at most {_MAX_WIDTH:,}", lambda value: value <= _MAX_WIDTH),
@@ -69,10 +69,17 @@ class TrainSettings:
         Number of neighbour-averaging rounds. In each, every embedding is replaced by a weighted
         mean of its neighbours in the same video. 0 for none.
     reach : float
-        Cosine similarity above which two embeddings are neighbours.
+        Cosine similarity above which two embeddings are neighbours; a minimum if ``false_rate`` is
+        not 0.
+    false_rate : float
+        Maximum share of pairs of different people among pairs of neighbours. The reach of each
+        video is the lowest that gives it. 0 for a fixed reach.
     nearest : float
         Maximum number of neighbours of an embedding, as a multiple of √n among n embeddings; 0 for
         no maximum.
+    share : float
+        Two embeddings are neighbours only if their cosine is at least this share of the highest
+        cosine that one of them has; 0 for no minimum.
     alpha : float
         Weight of L_sim.
     epsilon : float
@@ -126,6 +133,8 @@ class TrainSettings:
     rounds: int = 0  # not in the paper
     reach: float = 0.35
     nearest: float = 0.0
+    share: float = 0.0
+    false_rate: float = 0.0
     alpha: float = 4.0  # sec. 4
     epsilon: float = 0.05  # not in the text: the authors' released loss
     skip_singletons: bool = False  # sec. 3.2: over all samples
@@ -177,10 +186,10 @@ class TrainSettings:
 #: see. ``paper`` is the paper's.
 RECIPES: dict[str, TrainSettings] = {
     "neighbours": TrainSettings(
-        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.32, nearest=1.4,
-        cast_size=40, average_half=True, alpha=3.0, skip_singletons=True, b_holdout=0.2,
-        alpha_b=20.0, b_hat=-1.82, rate=0.005, decay=0.6, decay_every=1, rate_b=1.0, freeze_b=0,
-        epochs=5,
+        hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.28, nearest=1.0,
+        share=0.5, false_rate=0.1, cast_size=40, average_half=True, alpha=3.0,
+        skip_singletons=True, b_holdout=0.2, alpha_b=20.0, b_hat=-1.82, rate=0.005, decay=0.6,
+        decay_every=1, rate_b=1.0, freeze_b=0, epochs=5,
     ),
     "paper": TrainSettings(),
 }  # fmt: skip

@@ -18,6 +18,7 @@ from castlist.learn.losses.ball import BallLoss
 from castlist.learn.losses.registry import make_loss
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import Tensors
+from castlist.learn.neighbours import cosines_of_strangers
 from castlist.learn.network import BallNetwork
 from castlist.learn.train_settings import TrainSettings
 from castlist.learn.validation import Truth
@@ -76,6 +77,8 @@ class Trainer:
             rounds=settings.rounds,
             reach=settings.reach,
             nearest=settings.nearest,
+            share=settings.share,
+            false_rate=settings.false_rate,
             b_hat=settings.b_hat,
             describer=tracks.describer,
         )
@@ -113,6 +116,7 @@ class Trainer:
             {"params": self._slow},
         ]
         self.optimiser = torch.optim.SGD(groups, lr=settings.rate, momentum=settings.momentum)
+        self._measure_strangers()
 
     def epoch(self, number: int) -> dict[str, Any]:
         """Train for one epoch, validate if this epoch is due, and return the log record."""
@@ -166,10 +170,20 @@ class Trainer:
                 self._loss_of_b(next(held_out)).backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
             batches += 1
+        self._measure_strangers()
         means = {name: value / batches for name, value in sums.items()}
         if not np.isfinite(means["loss"]):
             raise CastlistError(f"epoch {number}: the loss is {means['loss']}; try a smaller rate")
         return means
+
+    def _measure_strangers(self) -> None:
+        """Set the cosines of different people, of those who do not train the MLP if there are."""
+        if not self.settings.false_rate:
+            return
+        rows = self._held_out if len(self._held_out) else np.arange(len(self.tracks))
+        points = self.network.to_model().embed_alone(self.tracks[rows].mean_features())
+        found = cosines_of_strangers(points, self.labels[rows], self.settings.seed)
+        self.network.strangers.copy_(torch.from_numpy(found))
 
     def _batches(
         self, tracks: TrackSet, labels: NDArray[np.int64], rng: np.random.Generator, *,

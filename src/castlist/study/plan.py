@@ -33,7 +33,7 @@ class Method:
     constraints : of fine-tuning, as in :class:`castlist.FinetuneSettings`; by default those of its
         loss.
     kmeans_variants : whether X-means and G-means are run on its embeddings.
-    rounds, reach, nearest : neighbour averaging, for the base features.
+    rounds, reach, nearest, share : neighbour averaging, for the base features.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Method:
     rounds: int = 0
     reach: float = TrainSettings.reach
     nearest: float = TrainSettings.nearest
+    share: float = TrainSettings.share
 
     @property
     def is_base(self) -> bool:

@@ -274,7 +274,7 @@ class _Schedule:
             return task.file.parent, task.file.parent.name
         if method.model is not None:
             return None, contents((method.model,))
-        return None, [method.rounds, method.reach, method.nearest]
+        return None, [method.rounds, method.reach, method.nearest, method.share]
 
     def results(self, testing: Sequence[Task], timing: Sequence[Task]) -> Results:
         """Read the answers of all tasks."""

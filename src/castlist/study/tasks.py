@@ -219,7 +219,12 @@ def _model_of(method: Method, run: Path | None, test: Test) -> BallModel | None:
     # An untrained residual model only normalises its input.
     dim = labelled(test.validation).require_features().dim
     return BallModel(
-        (dim, dim), residual=True, rounds=method.rounds, reach=method.reach, nearest=method.nearest
+        (dim, dim),
+        residual=True,
+        rounds=method.rounds,
+        reach=method.reach,
+        nearest=method.nearest,
+        share=method.share,
     )
 
 

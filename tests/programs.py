@@ -20,15 +20,17 @@ class Done:
     stderr: str
 
 
-def castlist(*words, code=0):
+def castlist(*words, code=0, typed=""):
     """Run a command in this process, which takes a fraction of starting one; check its exit code.
+
+    ``typed`` is what it reads from its standard input.
 
     An error that is not castlist's own is raised.
     """
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
     with (
         mock.patch.object(sys, "argv", ["castlist", *map(str, words)]),
-        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO())),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()))),
         mock.patch.object(sys, "stdout", streams[0]),
         mock.patch.object(sys, "stderr", streams[1]),
     ):

@@ -22,6 +22,7 @@ from castlist.cast.events import (
     Event,
     FoundTrack,
     Named,
+    NotNamed,
     Pinned,
     Reversed,
 )
@@ -81,6 +82,15 @@ class Corrections(CurrentCast):
             pins = (self._pin(one.number, one.tracks),) if text else ()
             edit = Edit(pins=pins, names=(Named(id=one.number, name=text),))
             return self.append_event("name", edit, after)
+
+    def not_named(self, which: int | str, name: str, *, after: int | None = None) -> Event:
+        """Record that a character is not the person of a name, so that it is not asked again."""
+        with self.lock:
+            one, text = self.character(which), checked_name(name)
+            if not text:
+                raise InputError("no name given")
+            said = NotNamed(id=one.number, name=text, tracks=self.anchor_numbers(one.tracks))
+            return self.append_event("answer", Edit(not_named=(said,)), after)
 
     def background(
         self, which: Sequence[int | str], background: bool = True, *, after: int | None = None

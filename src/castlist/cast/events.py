@@ -58,6 +58,14 @@ class Cut(Body):
     at: Annotated[float, Field(ge=0, lt=2**40)]
 
 
+class NotNamed(Body):
+    """Tracks of a character that do not show the person of a name."""
+
+    id: Id
+    name: Annotated[str, Field(min_length=1, max_length=1000)]
+    tracks: Tracks
+
+
 class Edit(Body):
     """Corrections of tracks and characters.
 
@@ -81,6 +89,8 @@ class Edit(Body):
         Groups that each show several people.
     waived : pairs of tracks
         Tracks that share a frame and may still be one person.
+    not_named : tuple of NotNamed
+        Characters that do not show the person of a name.
     """
 
     cuts: tuple[Cut, ...] = ()
@@ -94,6 +104,7 @@ class Edit(Body):
     checked: Tracks = ()
     mixed: tuple[Tracks, ...] = ()
     waived: tuple[tuple[AnchorNumber, AnchorNumber], ...] = ()
+    not_named: tuple[NotNamed, ...] = ()
 
     @classmethod
     def of(cls, some: Sequence[Edit]) -> Edit:
@@ -111,6 +122,7 @@ class Edit(Body):
         for groups in (*self.different, *self.same, self.mixed):
             yield from (track for group in groups for track in group)
         yield from (track for pair in self.waived for track in pair)
+        yield from (track for one in self.not_named for track in one.tracks)
 
 
 class FoundTrack(Body):

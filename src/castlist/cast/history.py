@@ -47,6 +47,8 @@ def _describe_edit(kind: str, body: Edit) -> str:
         return f"cut a track at {body.cuts[0].at:.1f} s" if body.cuts else "cut a track"
     if kind == "join":
         return "joined videos"
+    if body.not_named:
+        return f"answered: character {body.not_named[0].id} is not “{body.not_named[0].name}”"
     elsewhere = {rows for _, rows in body.different}  # these are in `same` with `instead`
     same = sum(rows not in elsewhere for _, rows in body.same)
     counts = ((same, "the same person"), (len(body.different), "different"))

@@ -51,6 +51,8 @@ class State:
         Groups of tracks that show several people.
     waived : set of pairs
         Tracks that share a frame and may still be one person.
+    not_named : list of pairs of str and array
+        A name, and tracks that do not show the person of that name.
     """
 
     base: Rows
@@ -63,6 +65,7 @@ class State:
     same: list[Groups] = field(default_factory=list)
     mixed: list[Rows] = field(default_factory=list)
     waived: set[tuple[int, int]] = field(default_factory=set)
+    not_named: list[tuple[str, Rows]] = field(default_factory=list)
 
     @classmethod
     def of(cls, labels: Rows) -> State:
@@ -116,6 +119,7 @@ class State:
             found = ((find(one), find(other)) for one, other in pairs)
             kept += [(one, other) for one, other in found if len(one) and len(other)]
         self.mixed += [rows for rows in map(find, edit.mixed) if len(rows)]
+        self.not_named += [(one.name, find(one.tracks)) for one in edit.not_named]
         for i, j in edit.waived:
             a, b = find([i]).tolist(), find([j]).tolist()
             self.waived |= {(min(x, y), max(x, y)) for x in a for y in b if x != y}

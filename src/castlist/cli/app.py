@@ -23,7 +23,7 @@ COMMANDS = {
     "review": (
         "review", "Correct a cast on a web page: name, merge, split, answer questions, undo."
     ),
-    "name": ("corrections", "Give a character a name."),
+    "name": ("corrections", "Give a character a name, or name characters by photos."),
     "merge": ("corrections", "Merge characters that are one person."),
     "split": ("corrections", "Move tracks to a new character, or to another one."),
     "cut": ("corrections", "Cut a track that shows two people."),

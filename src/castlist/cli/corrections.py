@@ -13,6 +13,7 @@ import typer
 
 from castlist.cli.common import (
     CastFolder,
+    Device,
     Json,
     Waive,
     print_cast,
@@ -30,16 +31,40 @@ if TYPE_CHECKING:
 def name(
     cast: CastFolder,
     character: Annotated[
-        str, typer.Argument(help="Number or name of the character.", show_default=False)
-    ],
+        str | None, typer.Argument(help="Number or name of the character.", show_default=False)
+    ] = None,
     name: Annotated[
-        str, typer.Argument(help="The new name. An empty name removes it.", show_default=False)
-    ],
-) -> None:
-    """Give a character a name.
+        str | None,
+        typer.Argument(help="The new name. An empty name removes it.", show_default=False),
+    ] = None,
+    photos: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder of photos, <name>/*.jpg or <name>.jpg (also PNG and "
+                     "WebP). You are asked about each likely match; nothing is named unasked.",
+                     show_default=False),
+    ] = None,
+    describer: Annotated[
+        str | None,
+        typer.Option(help="With --from: the describer of the scan, if castlist does not know it.",
+                     show_default=False),
+    ] = None,
+    device: Device = "cpu",
+) -> None:  # fmt: skip
+    """Give a character a name, or name characters by photos.
 
-    Example: `castlist name episode.cast 3 "Anna Lee"`
+    Example: `castlist name episode.cast 3 "Anna Lee"`, or with photos
+    `castlist name season1.cast --from photos/`
     """
+    if photos is not None:
+        if character is not None or name is not None:
+            raise InputError("give a character and a name, or --from, but not both")
+        from castlist.cli.photos import name_from_photos
+
+        return name_from_photos(cast, photos, describer, device)
+    if character is None or name is None:
+        raise InputError("give a character and its name, or a folder of photos (--from)")
+    if describer is not None:
+        raise InputError("--describer is only for --from")
     with _correcting(cast) as corrections:
         corrections.name(character, name)
 

@@ -16,7 +16,8 @@ from castlist.io.untrusted import read_json
 OWN = frozenset((
     "tracks.parquet", "cast.json", "report.html", "run.json", "embeddings.npy", "corrections.db",
     "corrections.db-wal", "corrections.db-shm", "corrections.db-journal", "faces", "parts",
-    "episodes", "model.safetensors", "balls.npz", ".lock", "cast.next.json",
+    "episodes", "model.safetensors", "balls.npz", ".lock", "cast.next.json", "photos.json",
+    "photos.jpg",
 ))  # fmt: skip
 _SCAN_RESULTS = {"embeddings.npy", "cast.json", "cast.next.json", "report.html"}  # written last
 _RUN_FILES = ("state.safetensors", "log.jsonl")

@@ -28,6 +28,7 @@ from castlist.report.page import title_of
 from castlist.review import views
 from castlist.review.files import SafeFileResponse, SafeJSONResponse
 from castlist.review.guard import HEADERS, Guard
+from castlist.review.photos import add_photo_routes
 from castlist.review.recluster_job import Reclustering
 from castlist.review.schemas import (
     ANY,
@@ -242,6 +243,7 @@ def make_app(
         job.drop()
         return {"running": job.running}
 
+    add_photo_routes(app, corrections)
     return Guard(app, token, port)
 
 
@@ -252,6 +254,10 @@ def _act(corrections: Corrections, action: Action) -> None:
         if len(who) != 1:
             raise InputError("give one character to name; merge several to name them together")
         corrections.name(who[0], action.name or "")
+    elif action.kind == "not_named":
+        if len(who) != 1:
+            raise InputError("give one character")
+        corrections.not_named(who[0], action.name or "")
     elif action.kind == "background":
         corrections.background(who, action.yes)
     elif action.kind == "merge":

@@ -3,6 +3,7 @@ import { act, acting } from "./act.js";
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
 import { complain, settle } from "./page.js";
+import { photos } from "./photos.js";
 import { count } from "./words.js";
 
 //: Number of faces in doubt, and of faces per candidate.
@@ -75,7 +76,7 @@ function all(k) {
 // Mark the doubt with the focus, or the only one, as showing several people.
 function mixed() {
   const focused = document.activeElement?.closest?.(".doubt");
-  if (!waiting[0] || acting()) return;
+  if (!waiting[0] || acting() || photos.current()) return;
   if (focused && body.contains(focused)) choose(Number(focused.dataset.doubt), SEVERAL);
   else if (said.length === 1) choose(0, SEVERAL);
   else complain(new Error("Press Tab to go to the tracks that show several people, then M."));
@@ -99,18 +100,26 @@ function asChosen() {
 }
 
 function draw() {
-  const question = waiting[0];
-  const now = question ? JSON.stringify([last, question]) : "none";
+  const photo = photos.current();
+  const question = photo ? null : waiting[0];
+  const now = JSON.stringify([photo || question ? last : 0, photo ?? question ?? "none"]);
   if (now === shown) return;
   const had = document.activeElement?.closest?.(".question [data-action]");
   const again = had && body.contains(had) ? had.dataset.action : null;
   shown = now;
   settle(); // an error of the last answer no longer matters
+  if (photo) {
+    said = [];
+    body.replaceChildren(...photos.question());
+    if (again) body.querySelector(`[data-action="${again}"]`)?.focus({ preventScroll: true });
+    return;
+  }
   if (!question) {
     body.replaceChildren(
       el("h2", {}, "No questions are left"),
       el("p", {}, "The remaining tracks are hardly ever wrong. Skipped questions come back when you start castlist review again."),
-      el("p", {}, el("a", { href: "#/" }, "See the cast.")));
+      el("p", {}, el("a", { href: "#/" }, "See the cast.")),
+      ...photos.rest());
     return;
   }
   said = question.doubts.map((one) => (one.inside ? 0 : NOBODY));
@@ -141,13 +150,14 @@ function answersTo(one, k) {
 
 function answer() {
   const question = waiting[0];
-  if (!question) return;
+  if (!question || photos.current()) return;
   const changed = question.doubts.filter((one, i) => said[i] !== (one.inside ? 0 : NOBODY)).length;
   const answers = question.doubts.flatMap((one, i) => answersTo(one, said[i]));
   act({ kind: "answer", after: last, answers }, `Changed ${changed} of ${question.doubts.length}.`);
 }
 
 async function skip() {
+  if (photos.current()) return photos.skip();
   const question = waiting[0];
   if (!question || acting()) return;
   waiting = waiting.slice(1);
@@ -167,16 +177,20 @@ export const questions = {
   name: "questions",
   root,
   title: () => "Questions",
-  load: () => get("/api/questions?most=10"),
+  async load() {
+    const [asked, fromPhotos] = await Promise.all([get("/api/questions?most=10"), get("api/photos")]);
+    return { ...asked, photos: fromPhotos };
+  },
   draw(data) {
+    photos.take(data.photos);
     waiting = data.questions;
     last = data.last;
     draw();
   },
   keys: {
     Enter: ["Enter", "answer", asChosen],
-    y: ["Y", "choose the first of each", () => all(0)],
-    n: ["N", "choose none of them", () => all(NOBODY)],
+    y: ["Y", "choose the first of each; yes, to a question from a photo", () => (photos.current() ? photos.yes() : all(0))],
+    n: ["N", "choose none of them; no, to a question from a photo", () => (photos.current() ? photos.no() : all(NOBODY))],
     m: ["M", "mark the tracks with the focus as several people", mixed],
     s: ["S", "skip", skip],
     ...Object.fromEntries([...Array(9).keys()].map((i) => [String(i + 1), [String(i + 1), `choose the next candidate for number ${i + 1}`, () => next(i)]])),

@@ -28,7 +28,7 @@ class Action(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     kind: Literal[
         "name", "background", "merge", "move", "not_face", "answer", "cut", "found", "skip",
-        "undo", "redo",
+        "undo", "redo", "not_named",
     ]  # fmt: skip
     after: Annotated[int, Field(ge=0)]
     characters: list[Number] = Field(default_factory=list, max_length=10_000)

@@ -35,7 +35,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
         "lost": len(corrections.lost),
         "undo": describe_event(corrections, corrections.undoable) if corrections.undoable else None,
         "redo": describe_event(corrections, corrections.undone[0]) if corrections.undone else None,
-        "characters": [_card(corrections, one) for one in cast.characters],
+        "characters": [card(corrections, one) for one in cast.characters],
     }
 
 
@@ -47,7 +47,7 @@ def character_view(corrections: Corrections, number: int) -> dict[str, Any]:
     order = np.argsort(sure, kind="stable")
     return {
         "last": corrections.version,
-        **_card(corrections, one),
+        **card(corrections, one),
         "all": [
             {**_track(corrections, row), "sure": round(p, 3),
              "pinned": bool(corrections.state.pin[row]), "mixed": row in mixed}
@@ -157,7 +157,8 @@ def _given_up(corrections: Corrections, proposal: Proposal) -> str:
     )
 
 
-def _card(corrections: Corrections, one: Character) -> dict[str, Any]:
+def card(corrections: Corrections, one: Character) -> dict[str, Any]:
+    """Return one character without its tracks."""
     duration = max(corrections.cast.duration, 1e-9)
     spans = appearances(corrections.cast.spans[one.tracks], duration * MERGE)
     return {

@@ -155,6 +155,13 @@ def open_describer(
     )
 
 
+def choice_of(features: str) -> str | None:
+    """Return the choice of :func:`open_describer` whose features have a name; None if unknown."""
+    if features in SFACE.values():
+        return next(choice for choice, name in SFACE.items() if name == features)
+    return features if features in REGISTRY and features not in DETECTORS else None
+
+
 def describer_file(choice: str) -> Path | None:
     """Return the file in a choice of :func:`open_describer`; None if it is a name."""
     kind, _, path = choice.partition(":")

@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("to", list(To))
 def test_printed_is_what_is_written(folder, to):
     (path,) = castlist("export", folder, "--to", to).stdout.splitlines()
-    assert path.startswith("a film é.cast.")
+    assert path.startswith("film." if to in (To.NFO, To.XMP) else "a film é.cast.")
     text = castlist("export", folder, "--to", to, "-o", "-").stdout
     assert (folder.parent / path).read_text("utf-8") == text  # both with line ends made alike
     assert "Lee" in text or to == To.MOT
@@ -50,7 +50,9 @@ def test_options_of_formats(folder):
         (["a film é.cast", "--to", "vtt", "--by", "track"], "vtt has no ids; only mot"),
         (["a film é.cast", "--to", "edl", "--drop-frame"], "no drop-frame timecode"),
         (["a film é.cast", "--to", "edl", "--rate", "0"], "frame rate"),
-        (["a film é.cast", "--to", "csv", "--rate", "25"], "csv is in seconds"),
+        (["a film é.cast", "--to", "vtt", "--rate", "25"], "vtt is in seconds"),
+        (["a film é.cast", "--to", "vtt", "--drop-frame"], "only csv and edl can be drop-frame"),
+        (["a film é.cast", "--to", "csv", "--kind", "movie"], "only nfo does"),
         (
             ["a film é.cast", "--to", "vtt", "-o", "a film é.cast/run.json/x"],
             "would overwrite run.json",

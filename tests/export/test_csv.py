@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
+import opentimelineio
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -30,6 +32,32 @@ def test_a_row_a_track(tmp_path):
     table = pd.read_csv(io.StringIO(text), dtype={"track": str})
     assert table.character.tolist() == [r["character"] for r in rows]
     assert (table.end > table.start).all()
+
+
+@pytest.mark.parametrize("rate", [24000 / 1001, 25, 29.97, 59.94])
+@pytest.mark.parametrize("drop", [None, False])
+def test_timecode_as_opentimelineio_has_it(tmp_path, rate, drop):
+    one = made_timeline(tmp_path / "film.cast", rate)
+    table = pd.read_csv(io.StringIO("".join(csv_lines([one], drop))), dtype={"track": str})
+    mark = ";" if drop is None and rate in (29.97, 59.94) else ":"
+    for row in table.itertuples():
+        assert row.start_timecode[8] == mark
+        for code, seconds in ((row.start_timecode, row.start), (row.end_timecode, row.end)):
+            exact = float(one.rate)
+            read = opentimelineio.opentime.from_timecode(code, exact)
+            assert read.value == round(seconds * exact)
+    assert table.track_confidence.between(0, 1).all()
+    sure = {str(one.tracks.ids[t]): s for p in one.people
+            for t, s in zip(p.tracks, p.track_confidence, strict=True)}  # fmt: skip
+    assert dict(zip(table.track, table.track_confidence, strict=True)) == pytest.approx(
+        sure, abs=1e-4
+    )
+
+
+def test_without_a_rate_there_is_no_timecode(tmp_path):
+    one = replace(made_timeline(tmp_path / "film.cast"), known_rate=None)
+    rows = list(csv.DictReader(csv_lines([one])))
+    assert {(r["start_timecode"], r["end_timecode"]) for r in rows} == {("", "")}
 
 
 def test_videos_are_told_apart(tmp_path):

@@ -70,6 +70,10 @@ def test_every_format_is_whole_all_the_same(cast, tmp_path, to):
         assert len(root.findall("library/event/asset-clip/keyword")) == turns
     elif to == To.PREMIERE:
         assert len(ET.fromstring(text).findall("sequence/marker")) == turns
+    elif to == To.NFO:
+        assert [who.text for who in ET.fromstring(text).findall("actor/name")] == [person.label]
+    elif to == To.XMP:
+        assert len(ET.fromstring(text).findall(".//{*}markers/{*}Seq/{*}li")) == turns
     elif to == To.CHAPTERS:
         keys = ("[CHAPTER]", "TIMEBASE=", "START=", "END=", "title=", ";FFMETADATA1")
         assert all(line.startswith(keys) for line in text.splitlines() if line)

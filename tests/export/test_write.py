@@ -16,7 +16,8 @@ def test_one_video_is_one_file_named_after_its_cast(tmp_path, monkeypatch, to):
     cast = made_cast(tmp_path / "film é.cast")
     monkeypatch.chdir(tmp_path)
     (path,) = export_cast(cast, to)
-    assert path.name == f"film é.cast{FORMATS[to].suffix}"
+    own = 'Folge 1 é <a&b>, "x"' if FORMATS[to].made_by else "film é.cast"  # sidecars: the video's
+    assert path.name == f"{own}{FORMATS[to].suffix}"
     text = path.read_bytes().decode()
     assert text == "".join(export_lines(cast, to))
     (tmp_path / "out").mkdir()
@@ -36,7 +37,8 @@ def test_several_videos(tmp_path, to):
         }
         return
     paths = export_cast(cast, to, tmp_path / "out")
-    assert [p.name for p in paths] == [f"a.mp4{suffix}", f"b.mp4{suffix}"]
+    stems = ("a", "b") if FORMATS[to].made_by else ("a.mp4", "b.mp4")
+    assert [p.name for p in paths] == [f"{stem}{suffix}" for stem in stems]
     assert paths[0].read_text("utf-8") != paths[1].read_text("utf-8")
     with pytest.raises(InputError, match="has 2 videos"):
         export_cast(cast, to)
@@ -54,7 +56,7 @@ def test_several_videos(tmp_path, to):
         ("xls", {}, "unknown format 'xls'; choose one of csv, json"),
         ("csv", {"by": "track"}, "csv has no ids; only mot"),
         ("mot", {"by": "face"}, "unknown ids 'face'; choose track or character"),
-        ("otio", {"drop_frame": True}, "otio has no timecode; only edl"),
+        ("otio", {"drop_frame": True}, "otio has no timecode; only csv and edl"),
         ("edl", {"drop_frame": True}, "no drop-frame timecode at 25"),
         ("edl", {"rate": -1.0}, "frame rate"),
         ("edl", {"rate": 0.0}, "frame rate"),

@@ -7,27 +7,59 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
+from castlist.cast.cast import Appearance
+from castlist.export.timecode import drop_at, timecode
 from castlist.export.timeline import Timeline
 
 #: Start of a formula, as OWASP lists it (CSV injection): a name may come from a stranger.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
-COLUMNS = ("character", "start", "end", "track", "confidence", "video")
+COLUMNS = (
+    "character", "start", "end", "track", "confidence", "video", "start_timecode", "end_timecode",
+    "track_confidence",
+)  # fmt: skip
 
 
-def csv_lines(timelines: Sequence[Timeline]) -> Iterator[str]:
-    """Yield the rows in order of video and time, times in seconds."""
+def csv_lines(timelines: Sequence[Timeline], drop: bool | None = None) -> Iterator[str]:
+    """Yield the rows in order of video and time.
+
+    Times are in seconds and as timecode from 00:00:00:00, which is empty if the frame rate is
+    unknown.
+
+    Parameters
+    ----------
+    timelines : sequence of Timeline
+        The videos.
+    drop : bool, optional
+        Whether timecode is drop-frame; by default at the rates that have it (29.97 and 59.94).
+    """
     yield _row(COLUMNS)
     for one in timelines:
-        rows = [(one.start[t], p, t) for p in one.people for t in p.tracks.tolist()]
-        for start, person, track in sorted(rows, key=lambda row: (row[0], row[2])):
+        rows = [
+            (one.start[track], person, track, sure)
+            for person in one.people
+            for track, sure in zip(person.tracks.tolist(), person.track_confidence, strict=True)
+        ]
+        for start, person, track, sure in sorted(rows, key=lambda row: (row[0], row[2])):
             yield _row(
                 [
                     text_cell(person.label), f"{start:.3f}", f"{one.end[track]:.3f}",
                     text_cell(str(one.tracks.ids[track])), f"{person.confidence:.4f}",
-                    text_cell(one.video),
+                    text_cell(one.video), *_timecodes(one, track, drop), f"{sure:.4f}",
                 ]
             )  # fmt: skip
+
+
+def _timecodes(timeline: Timeline, track: int, drop: bool | None) -> tuple[str, str]:
+    """Return the timecode of a track's first frame, and of the one after its last."""
+    rate = timeline.known_rate
+    if rate is None:
+        return "", ""
+    start, end = float(timeline.start[track]), float(timeline.end[track])
+    frames = timeline.frames(Appearance(start, end, 1))
+    dropped = drop_at(rate, drop, timeline.video)
+    first, after = (timecode(frame, rate, dropped) for frame in frames)
+    return first, after
 
 
 def text_cell(text: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from castlist.errors import InputError
-from castlist.export.timecode import can_drop, start_frame, timecode
+from castlist.export.timecode import drop_at, start_frame, timecode
 from castlist.export.timeline import Timeline
 
 #: Resolve's marker colours, in the order of its menu; the leading character is blue.
@@ -26,13 +25,7 @@ def edl_lines(timeline: Timeline, drop: bool | None = None) -> Iterator[str]:
         Whether timecode is drop-frame; by default at the rates that have it (29.97 and 59.94).
     """
     rate = timeline.rate
-    if drop is None:
-        drop = can_drop(rate)
-    elif drop and not can_drop(rate):
-        raise InputError(
-            f"{timeline.video}: there is no drop-frame timecode at {float(rate):.3f} frames per "
-            "second, only at 29.97 and 59.94"
-        )
+    drop = drop_at(rate, drop, timeline.video)
     start = start_frame(rate, drop)
     yield f"TITLE: {_plain(timeline.video)}\n"
     yield f"FCM: {'DROP FRAME' if drop else 'NON-DROP FRAME'}\n\n"

@@ -34,6 +34,19 @@ def can_drop(rate: Fraction) -> bool:
     return rate.denominator == 1001 and rate.numerator % 30_000 == 0
 
 
+def drop_at(rate: Fraction, wanted: bool | None, video: str) -> bool:
+    """Return whether timecode is drop-frame: as wanted, or by default where it exists.
+
+    An InputError, which names the video, if it is wanted at a rate that has none.
+    """
+    if wanted and not can_drop(rate):
+        raise InputError(
+            f"{video}: there is no drop-frame timecode at {float(rate):.3f} frames per second, "
+            "only at 29.97 and 59.94"
+        )
+    return can_drop(rate) if wanted is None else wanted
+
+
 def start_frame(rate: Fraction, drop: bool) -> int:
     """Return the frame number of 01:00:00:00."""
     nominal = max(1, round(rate))

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
+from castlist.export import nfo, xmp
 from castlist.export.chapters import chapters_lines
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
@@ -17,15 +18,18 @@ from castlist.export.edl import edl_lines
 from castlist.export.fcpxml import fcpxml_lines
 from castlist.export.json import json_lines
 from castlist.export.mot import By, mot_lines
+from castlist.export.nfo import Kind, nfo_lines
 from castlist.export.otio import otio_lines
 from castlist.export.premiere import premiere_lines
 from castlist.export.rttm import rttm_lines
 from castlist.export.timeline import Timeline, timelines
 from castlist.export.truth import truth_lines
 from castlist.export.vtt import vtt_lines
+from castlist.export.xmp import xmp_lines
 from castlist.io.files import printable, write_lines
 from castlist.io.output_guard import check_file
 
+_HEAD = 4096  # bytes in which a sidecar says who made it
 _MAX_NAME = 200  # bytes of a file name without its suffix; file systems allow 255
 
 
@@ -44,52 +48,127 @@ class To(StrEnum):
     FCPXML = "fcpxml"
     PREMIERE = "premiere"
     CHAPTERS = "chapters"
+    NFO = "nfo"
+    XMP = "xmp"
 
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """Settings of the formats that have some.
+    """Settings of the formats that have some; ``FORMATS`` lists which.
 
     Attributes
     ----------
     by : {"track", "character"}, optional
         What the ids of ``mot`` number; tracks if not given.
     drop_frame : bool, optional
-        Whether the timecode of ``edl`` is drop-frame; by default where drop-frame exists.
+        Whether timecode is drop-frame; by default where drop-frame exists.
     rate : float, optional
         Frames per second, instead of the video's average.
+    kind : {"movie", "episode"}, optional
+        What ``nfo`` describes; by default an episode if the name of the video has its number.
     """
 
     by: By | str | None = None
     drop_frame: bool | None = None
     rate: float | None = None
+    kind: Kind | str | None = None
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its file suffix, and its writer, which takes one video or all of them.
+    """A format: what it is, and its writer, which takes one video or all of them.
 
-    To add one, write a module beside this one and add it to :class:`To` and ``FORMATS``.
+    To add one, write a module beside this one and add it to :class:`To` and ``FORMATS``. Command
+    line and review page are made from this table.
+
+    Attributes
+    ----------
+    suffix : str
+        Suffix of its files.
+    tool : str
+        What reads it.
+    about : str
+        What it contains.
+    of_one, of_all : callable
+        The writer.
+    options : tuple of str
+        The fields of :class:`ExportSettings` that it takes.
+    made_by : str
+        For sidecars, which are named after the video: text that only files of castlist contain.
+        Other files of that name are not overwritten.
     """
 
     suffix: str
+    tool: str
+    about: str
     of_one: Callable[[Timeline, ExportSettings], Iterator[str]] | None = None
-    of_all: Callable[[Sequence[Timeline]], Iterator[str]] | None = None
+    of_all: Callable[[Sequence[Timeline], ExportSettings], Iterator[str]] | None = None
+    options: tuple[str, ...] = ()
+    made_by: str = ""
 
 
 FORMATS = {
-    To.CSV: Format(".csv", of_all=csv_lines),
-    To.JSON: Format(".json", of_all=json_lines),
-    To.OTIO: Format(".otio", lambda one, _: otio_lines(one)),
-    To.EDL: Format(".edl", lambda one, how: edl_lines(one, how.drop_frame)),
-    To.CVAT: Format(".xml", lambda one, _: cvat_lines(one)),
-    To.MOT: Format(".txt", lambda one, how: mot_lines(one, By(how.by or By.TRACK))),
-    To.RTTM: Format(".rttm", lambda one, _: rttm_lines(one)),
-    To.VTT: Format(".vtt", lambda one, _: vtt_lines(one)),
-    To.TRUTH: Format(".truth.csv", lambda one, _: truth_lines(one)),
-    To.FCPXML: Format(".fcpxml", lambda one, _: fcpxml_lines(one)),
-    To.PREMIERE: Format(".premiere.xml", lambda one, _: premiere_lines(one)),
-    To.CHAPTERS: Format(".ffmeta", lambda one, _: chapters_lines(one)),
+    To.CSV: Format(
+        ".csv", "spreadsheets", "one row per track, with timecode",
+        of_all=lambda every, how: csv_lines(every, how.drop_frame), options=("rate", "drop_frame"),
+    ),
+    To.JSON: Format(
+        ".json", "programs", "the whole cast", of_all=lambda every, _: json_lines(every),
+        options=("rate",),
+    ),
+    To.OTIO: Format(
+        ".otio", "OpenTimelineIO", "one marker per appearance", lambda one, _: otio_lines(one),
+        options=("rate",),
+    ),
+    To.EDL: Format(
+        ".edl", "DaVinci Resolve", "one marker per appearance",
+        lambda one, how: edl_lines(one, how.drop_frame), options=("rate", "drop_frame"),
+    ),
+    To.FCPXML: Format(
+        ".fcpxml", "Final Cut Pro", "one keyword range per appearance",
+        lambda one, _: fcpxml_lines(one), options=("rate",),
+    ),
+    To.PREMIERE: Format(
+        ".premiere.xml", "Premiere Pro", "one marker per appearance",
+        lambda one, _: premiere_lines(one), options=("rate",),
+    ),
+    To.CHAPTERS: Format(
+        ".ffmeta", "FFmpeg", "one chapter per change of people",
+        lambda one, _: chapters_lines(one),
+    ),
+    To.NFO: Format(
+        ".nfo", "Kodi, Jellyfin", "the people with names, as actors",
+        lambda one, how: nfo_lines(one, Kind(how.kind) if how.kind else None), options=("kind",),
+        made_by=nfo.MADE_BY,
+    ),
+    To.XMP: Format(
+        ".xmp", "media managers", "the people with names, and one marker per appearance",
+        lambda one, _: xmp_lines(one), options=("rate",), made_by=xmp.MADE_BY,
+    ),
+    To.VTT: Format(
+        ".vtt", "players", "one caption per appearance", lambda one, _: vtt_lines(one)
+    ),
+    To.RTTM: Format(
+        ".rttm", "diarization tools", "one turn per appearance", lambda one, _: rttm_lines(one)
+    ),
+    To.CVAT: Format(
+        ".xml", "CVAT", "tracks with boxes", lambda one, _: cvat_lines(one), options=("rate",)
+    ),
+    To.MOT: Format(
+        ".txt", "MOT Challenge", "one line per face",
+        lambda one, how: mot_lines(one, By(how.by or By.TRACK)), options=("rate", "by"),
+    ),
+    To.TRUTH: Format(
+        ".truth.csv", "castlist", "the person of each face, to score other scans against",
+        lambda one, _: truth_lines(one),
+    ),
+}  # fmt: skip
+#: What is said if a setting is given that the format does not take.
+_WITHOUT = {
+    "by": "has no ids; only mot numbers tracks or characters",
+    "drop_frame": "has no timecode; only csv and edl can be drop-frame",
+    "rate": "is in seconds; a frame rate is only for formats that count frames",
+    "kind": "describes no kind of video; only nfo does",
 }
 
 
@@ -106,12 +185,12 @@ def export_cast(
     cast : Corrections
         The cast of a folder.
     to : str
-        ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``, ``cvat``,
-        ``mot``, ``rttm``, ``vtt`` or ``truth``.
+        ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``, ``nfo``,
+        ``xmp``, ``vtt``, ``rttm``, ``cvat``, ``mot`` or ``truth``.
     out : path, optional
         A file or an existing folder; ``<cast folder>.<suffix>`` in the current folder if not
-        given. For a cast of several videos, the folder for one file per video; ``csv`` and
-        ``json`` hold all videos in one file.
+        given (for ``nfo`` and ``xmp``, ``<video>.<suffix>``). For a cast of several videos, the
+        folder for one file per video; ``csv`` and ``json`` hold all videos in one file.
     settings : ExportSettings, optional
         Settings of the format.
 
@@ -121,19 +200,44 @@ def export_cast(
         The files written.
     """
     form, parts = _prepare(cast, to, settings or ExportSettings())
-    name = f"{cast.folder.resolve().name}{form.suffix}"
+    name = default_name(cast, form, [video for video, _ in parts])
     path = Path(name if out is None else out)
     if len(parts) > 1:
         if out is None or path.is_file():
             raise _several(cast, to, len(parts))
-        files = [path / f"{name}{form.suffix}" for name in _names([video for video, _ in parts])]
+        videos = [_stem(video, form) for video, _ in parts]
+        files = [path / f"{name}{form.suffix}" for name in _names(videos)]
     else:
         files = [path / name if path.is_dir() else path]
     for file in files:  # check all before the first is written
         check_file(file, Path(f"_{form.suffix}").suffix)  # truth may replace any .csv file
+        _check_sidecar(file, form)
     for file, (_, lines) in zip(files, parts, strict=True):
         write_lines(file, lines)
     return files
+
+
+def default_name(cast: CurrentCast, form: Format, videos: Sequence[str]) -> str:
+    """Return the name of a file: after the cast folder, or for sidecars after the video."""
+    own = cast.folder.resolve().name
+    if form.made_by and len(videos) == 1 and videos[0]:
+        (own,) = _names([_stem(videos[0], form)])
+    return f"{own}{form.suffix}"
+
+
+def _stem(video: str, form: Format) -> str:
+    """Return the name of a video for a file name; of a sidecar, without the video's suffix."""
+    return PurePath(video).stem if form.made_by else video
+
+
+def _check_sidecar(file: Path, form: Format) -> None:
+    """Raise an InputError if a file is the sidecar of another tool."""
+    if form.made_by and file.is_file():
+        with file.open("rb") as made:
+            if form.made_by.encode() not in made.read(_HEAD):
+                raise InputError(
+                    f"{file} exists and is not of castlist; move it, or choose another name"
+                )
 
 
 def export_lines(
@@ -152,17 +256,17 @@ def _prepare(
     """Return the format, and the video and text of each file."""
     if to not in list(To):
         raise InputError(f"unknown format {to!r}; choose one of {', '.join(To)}")
-    if settings.by is not None and to != To.MOT:
-        raise InputError(f"{to} has no ids; only mot numbers tracks or characters")
+    form = FORMATS[To(to)]
+    for name, why in _WITHOUT.items():
+        if getattr(settings, name) is not None and name not in form.options:
+            raise InputError(f"{to} {why}")
     if settings.by not in (None, *By):
         raise InputError(f"unknown ids {settings.by!r}; choose {' or '.join(By)}")
-    if settings.drop_frame is not None and to != To.EDL:
-        raise InputError(f"{to} has no timecode; only edl can be drop-frame")
-    if settings.rate is not None and to in (To.CSV, To.RTTM, To.VTT, To.TRUTH, To.CHAPTERS):
-        raise InputError(f"{to} is in seconds; a frame rate is only for formats that count frames")
-    form, every = FORMATS[To(to)], timelines(cast, settings.rate)
+    if settings.kind not in (None, *Kind):
+        raise InputError(f"unknown kind of video {settings.kind!r}; choose {' or '.join(Kind)}")
+    every = timelines(cast, settings.rate)
     if form.of_all is not None:
-        return form, [("", form.of_all(every))]
+        return form, [("", form.of_all(every, settings))]
     assert form.of_one is not None
     return form, [(one.video, form.of_one(one, settings)) for one in every]
 

@@ -100,30 +100,15 @@ def reel(
     `castlist reel season1.cast Anna --together Ben --to fcpxml -o anna.fcpxml`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.export.timeline import one_line, timelines
-    from castlist.handover.edit_list import EDIT_LISTS, cuts_of
-    from castlist.handover.reel import clips_of, write_reel
-    from castlist.handover.scenes import Mode, SceneSettings, find_scenes
-    from castlist.io.files import printable, write_lines
-    from castlist.io.output_guard import check_file
+    from castlist.handover.output import write_reel_of
+    from castlist.handover.scenes import SceneSettings
+    from castlist.io.files import printable
 
-    settings = SceneSettings(gap=gap, pad=pad)
-    with Corrections(cast) as corrections:
-        people = [person, *(together or ())]
-        scenes = find_scenes(
-            corrections, people, Mode.TOGETHER, without=without or (), settings=settings
-        )
-        if not scenes:
-            raise InputError(f"{' and '.join(people)}: no scene was found")
-        if to is not None:
-            check_file(out, EDIT_LISTS[to][0])
-            cuts, rate = cuts_of(timelines(corrections), scenes)
-            write_lines(out, EDIT_LISTS[to][1](cuts, rate, one_line(" and ".join(people))))
-            seconds = sum(one.seconds for one in scenes)
-        else:
-            with progress() as report:
-                clips = clips_of(corrections, scenes)
-                seconds = write_reel(clips, out, exact=exact, progress=report)
+    with Corrections(cast) as corrections, progress() as report:
+        scenes, seconds = write_reel_of(
+            corrections, [person, *(together or ())], out, without=without or (),
+            settings=SceneSettings(gap=gap, pad=pad), to=to, exact=exact, progress=report,
+        )  # fmt: skip
     typer.echo(f"{printable(str(out))}: {counted(len(scenes), 'scene')}, {seconds:.1f} s")
 
 
@@ -139,17 +124,11 @@ def graph(
     Example: `castlist graph season1.cast -o cast.graphml`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.handover.graph import cast_graph, graphml_lines, svg_lines
-    from castlist.io.files import printable, write_lines
-    from castlist.io.output_guard import check_file
+    from castlist.handover.output import write_graph
+    from castlist.io.files import printable
 
-    writers = {".graphml": graphml_lines, ".svg": svg_lines}
-    if out.suffix.lower() not in writers:
-        raise InputError(f"{out}: write a graph as .graphml or .svg")
-    check_file(out, out.suffix.lower())
     with Corrections(cast) as corrections:
-        found = cast_graph(corrections, gap)
-    write_lines(out, writers[out.suffix.lower()](found))
+        found = write_graph(corrections, out, gap)
     characters, pairs = counted(len(found.labels), "character"), counted(len(found.shared), "pair")
     typer.echo(f"{printable(str(out))}: {characters}, {pairs} seen together")
 

@@ -40,6 +40,7 @@ def video_path(cast: CurrentCast, name: str, number: int) -> Path:
     path = find_video(cast.scanned, number if cast.scanned.joined else 0)
     if path is None:
         raise InputError(
-            f"{name}: the video is neither where it was scanned nor beside {cast.folder}"
+            f"{name}: the video is neither where it was scanned nor beside {cast.folder}; "
+            "put it there"
         )
     return path

@@ -26,6 +26,7 @@ from castlist.io.files import printable
 from castlist.report.html import style, text_of
 from castlist.report.page import title_of
 from castlist.review import views
+from castlist.review.exports import add_export_routes
 from castlist.review.files import SafeFileResponse, SafeJSONResponse
 from castlist.review.guard import HEADERS, Guard
 from castlist.review.photos import add_photo_routes
@@ -244,6 +245,7 @@ def make_app(
         return {"running": job.running}
 
     add_photo_routes(app, corrections)
+    add_export_routes(app, corrections)
     return Guard(app, token, port)
 
 

@@ -4,6 +4,7 @@ import { get, Gone, Refused } from "./api.js";
 import { cast } from "./cast.js";
 import { character } from "./character.js";
 import { el } from "./dom.js";
+import { exports } from "./export.js";
 import "./frame.js";
 import { history } from "./history.js";
 import { listen, showKeys } from "./keys.js";
@@ -14,7 +15,7 @@ import { openRecluster } from "./recluster.js";
 import { count, lasting } from "./words.js";
 
 const EVERY = 2000; // milliseconds between polls
-const views = [cast, character, questions, history, notFaces];
+const views = [cast, character, questions, history, notFaces, exports];
 const main = document.getElementById("main");
 const tools = Object.fromEntries(
   [...document.querySelectorAll(".tools [data-action]")].map((button) => [button.dataset.action, button]));

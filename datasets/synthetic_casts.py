@@ -128,7 +128,9 @@ def write_frames(folder: Path, tracks: TrackSet, quality: float = 0.5) -> dict[s
         x, y, w, h = box.astype(int)
         frame[y : y + h, x : x + w] = drawn_face(tracks.identity[row], 10 * row, w)
         frame_of(folder / FACES, name).write_bytes(frame_view(frame))
-        covers[name] = Cover(quality, float(tracks.time[tracks.offsets[row]]), share_of(frame, box))
+        begin, end = tracks.offsets[row : row + 2].tolist()
+        times = (float(tracks.time[begin]), float(tracks.time[(begin + end) // 2]))
+        covers[name] = Cover(quality, times[0], share_of(frame, box), times)
     write_covers(folder / FACES, covers)
     return covers
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from castlist.cast.corrections import Corrections
 from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
 from robustness.review_server import Server
+from tests.programs import castlist
 
 #: Where to put pictures of the views, for the docs; nowhere if not given.
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
@@ -396,13 +398,105 @@ def test_a_track_is_cut_and_history_shows_who_moved(page, home):
     moved = page.locator("[data-event='1'] .move").inner_text()
     assert f"Character {number} →" in moved
     show(page, "#/questions", "questions")
-    if page.locator("[data-action=mixed]").count():
-        page.locator(".choice").first.focus()
-        page.keyboard.press("m")
-        page.locator("[data-action=done]").click()
-        said(page, 2)
-        show(page, "#/history", "history")
-        assert "mixed" in page.locator("[data-event='2']").inner_text()
+    # The same answer by the keyboard and by the mouse.
+    first = page.locator(".doubt").first
+    first.locator(".choice").first.focus()
+    page.keyboard.press("m")
+    several = first.get_by_role("radio", name="several people")
+    assert several.get_attribute("aria-checked") == "true"
+    first.locator(".choice").first.click()
+    assert several.get_attribute("aria-checked") == "false"
+    several.click()
+    page.locator("[data-action=done]").click()
+    said(page, 2)
+    show(page, "#/history", "history")
+    assert "mixed" in page.locator("[data-event='2']").inner_text()
+
+
+def test_a_track_is_cut_where_the_video_is_or_at_a_face(page, home):
+    with Corrections(home) as cast:
+        number = cast.cast.characters[0].number
+        row = cast.character(number).tracks[0]
+        track, (start, end) = str(cast.tracks.ids[row]), cast.tracks.spans[row].tolist()
+    show(page, f"#/character/{number}", "character")
+    card = page.locator(f'[data-track="{track}"]')
+    here = page.locator("[data-action=cut-here]")
+    assert here.is_hidden()
+    card.locator("[data-action=play]").click()
+    here.wait_for()
+    page.evaluate(
+        "time => { const v = document.querySelector('video'); v.pause(); v.currentTime = time; }",
+        (start + end) / 2,
+    )
+    page.wait_for_selector("[data-action=cut-here]:not([disabled])")
+    here.click()
+    at = page.locator("dialog[open] input")
+    assert float(at.input_value()) == pytest.approx((start + end) / 2, abs=0.25)
+    page.keyboard.press("Escape")
+    card.locator(".pick").check()
+    page.keyboard.press("k")
+    with Corrections(home) as cast:
+        second = cast.picture_times(track)[1]
+    faces = page.locator("dialog[open] [data-moment]")
+    faces.last.wait_for()
+    assert faces.count() == 2
+    faces.last.click()
+    assert float(at.input_value()) == pytest.approx(second, abs=0.01)
+    page.locator("dialog[open] [data-action=before]").click()
+    said(page, 1)
+    assert page.locator(f'[data-track="{track}a"]').count() == 1
+    with Corrections(home) as cast:
+        assert cast.picture_times(f"{track}a") == [start]
+        assert cast.picture_times(f"{track}b") == [second]
+
+
+def test_counts_agree_everywhere(page, home):
+    with Corrections(home) as cast:
+        numbers = [one.number for one in cast.cast.characters]
+        cast.background(numbers[:2])
+        cast.name(numbers[0], "Anna")  # named, and still background
+        cast.name(numbers[2], "Ben")
+        shown = castlist("background", home, numbers[0]).stdout
+    said(page, 4)
+    assert "2 of them background" in shown
+    assert "2 in the background" in page.locator("#figures").inner_text()
+    assert page.locator("[data-filter=background]").inner_text() == "background 2"
+    assert page.locator("[data-filter=named]").inner_text() == "named 2"
+    assert page.locator("[data-filter=unreviewed]").inner_text() == f"unreviewed {len(numbers) - 3}"
+    assert page.locator("[data-filter=small]").is_hidden()
+    page.locator("[data-filter=background]").click()
+    assert page.locator(".card:visible").count() == 2
+    show(page, "#/history", "history")
+    line = page.locator("[data-event='1']")
+    assert f"Marked Anna ({numbers[0]}) and character {numbers[1]} as background" in (
+        line.inner_text()
+    )
+    assert line.locator(".faces img").count() == 2
+
+
+def test_all_changes_of_a_clustering_can_be_read(browser, tmp_path):
+    tracks = made_video(people=8, each=8, dim=128)
+    labels = np.random.default_rng(0).integers(0, 20, len(tracks))
+    folder = write_folder(tmp_path / "film.cast", tracks, labels, pictures=True)
+    with Server(folder) as server:
+        context = browser.new_context(viewport={"width": 400, "height": 500})
+        page = open_page(context, server)
+        page.locator("[data-action=recluster]").click()
+        page.locator("[data-action=start]").click()
+        accept = page.locator("[data-action=accept]")
+        accept.wait_for()
+        proposal = server.get("/api/recluster")["proposal"]
+        assert page.locator(".changes li").count() == len(proposal["changes"]) > 20
+        last = page.locator(".changes li").last
+        page.locator(".changes").focus()
+        page.keyboard.press("End")
+        page.wait_for_timeout(300)
+        list_box, row_box = page.locator(".changes").bounding_box(), last.bounding_box()
+        assert row_box["y"] + row_box["height"] <= list_box["y"] + list_box["height"] + 1
+        box = accept.bounding_box()  # the buttons are in view all the time
+        assert 0 <= box["y"] <= 500 - box["height"]
+        assert page.problems == []
+        context.close()
 
 
 def test_a_page_says_that_the_video_was_scanned_again(page, home):

@@ -71,9 +71,14 @@ class Character:
         return self.name or f"{kind} {self.number}"
 
     @property
+    def group(self) -> str:
+        """Where it is listed: ``main``, ``background`` or ``small``. Counts are by this too."""
+        return "small" if self.small else "background" if self.background else "main"
+
+    @property
     def state(self) -> str:
-        """``unreviewed``, ``named`` or ``background``."""
-        return "named" if self.name else "background" if self.reviewed else "unreviewed"
+        """``named``, ``background``, ``small``, or ``unreviewed`` for the others."""
+        return "named" if self.name else self.group if self.group != "main" else "unreviewed"
 
 
 @dataclass(frozen=True)

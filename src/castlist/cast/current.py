@@ -322,7 +322,7 @@ class CurrentCast:
         for row in self.cut_tracks.parts.tolist():
             marks = self.cut_tracks.marks[row]
             whole, track = marks[0][1], marks[-1][1]
-            start, end = self.tracks.spans[row].tolist()
+            start, end = self.tracks.spans[row].round(3).tolist()  # as the times of pictures are
             cover = covers.get(whole)
             times = () if cover is None else cover.times or (cover.time,)
             yield track, whole, [k for k, time in enumerate(times) if start <= time < end]
@@ -334,6 +334,16 @@ class CurrentCast:
             return paths
         shown = next(some for name, _, some in self._parts(self.scanned.covers()) if name == track)
         return [paths[k] for k in shown if k < len(paths)]
+
+    def picture_times(self, track: str) -> list[float]:
+        """Return the time of each picture of a track, in the order of :meth:`pictures_of`."""
+        covers = self.scanned.covers()
+        cover = covers.get(self._whole(track))
+        times = [] if cover is None else list(cover.times or (cover.time,))
+        if track == self._whole(track):
+            return times
+        shown = next(some for name, _, some in self._parts(covers) if name == track)
+        return [times[k] for k in shown]
 
     def frame_of(self, track: str) -> Path | None:
         """Return the path of the frame of a track's best picture; None if it cannot have one."""

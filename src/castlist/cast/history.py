@@ -22,10 +22,18 @@ def describe_event(cast: CurrentCast, event: Event) -> str:
         return "found a track again"
     if kind in ("add", "remove"):
         return f"{'added' if kind == 'add' else 'removed'} the video {body.video}"
-    return _describe_edit(kind, body)
+    return _describe_edit(cast, kind, body)
 
 
-def _describe_edit(kind: str, body: Edit) -> str:
+def title_now(cast: CurrentCast, number: int) -> str:
+    """Return the title of a character, even if it has no tracks any more."""
+    if number < 0:
+        return "not a face"
+    named = cast.state.names.get(number)
+    return f"{named} ({number})" if named else f"character {number}"
+
+
+def _describe_edit(cast: CurrentCast, kind: str, body: Edit) -> str:
     tracks = counted(sum(len(pin.tracks) for pin in body.pins), "track")
     name = body.names[0].name if body.names else ""
     if kind == "name":
@@ -33,13 +41,14 @@ def _describe_edit(kind: str, body: Edit) -> str:
         return f"named character {number} “{name}”" if name else f"took the name of {number} away"
     if kind == "background":
         yes = any(mark.background for mark in body.background)
-        characters = counted(len(body.background), "character")
+        titles = [title_now(cast, mark.id) for mark in body.background]
+        characters = counted(len(titles), "character") if len(titles) > 3 else " and ".join(titles)
         return f"marked {characters} as {'' if yes else 'not '}background"
     if kind == "merge":
         characters = counted(len(body.same) + 1, "character")
         return f"merged {characters}" + (f" as “{name}”" if name else "")
     if kind == "move":
-        return f"moved {tracks} to character {body.pins[0].id if body.pins else 0}"
+        return f"moved {tracks} to {title_now(cast, body.pins[0].id if body.pins else 0)}"
     if kind == "not_face":
         marked = counted(len(body.not_face or body.face), "track")
         return f"marked {marked} as {'not a face' if body.not_face else 'a face'}"

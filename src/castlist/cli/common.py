@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,10 +138,12 @@ def print_cast(cast: Cast) -> None:
     ]  # fmt: skip
     print_table(["character", "on screen", "tracks", "sure"], rows)
     rest = len(cast.characters) - _MOST_CHARACTERS
-    background = sum(one.background for one in cast.characters)
+    groups = Counter(one.group for one in cast.characters)
+    background, small = groups["background"], groups["small"]
     typer.echo(
         f"\n{counted(len(cast.characters), 'character')}"
         + (f", {background} of them background" if background else "")
+        + (f", {small} too small to tell" if small else "")
         + (f" ({rest} more in the report)" if rest > 0 else "")
         + f"; {counted(len(cast.tracks), 'track')} in {lasting(cast.duration)} of video"
     )

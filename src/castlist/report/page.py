@@ -127,11 +127,10 @@ def render_report(
         video=title_of(cast.tracks.videos),
         span=span,
         n_tracks=len(cast.tracks),
-        main=[card for card in cards if not (card.character.background or card.character.small)],
-        background=[
-            card for card in cards if card.character.background and not card.character.small
-        ],
-        small=[card for card in cards if card.character.small],
+        **{
+            group: [card for card in cards if card.character.group == group]
+            for group in ("main", "background", "small")
+        },
         place=lambda one: place(one, span),
         about=about or {},
         style=style(__package__, "report.css"),

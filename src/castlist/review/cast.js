@@ -7,7 +7,14 @@ import { makeGrid } from "./grid.js";
 import { page, say } from "./page.js";
 import { clock, count, lasting, percent, sureness } from "./words.js";
 
-const STATES = ["all", "unreviewed", "named", "background"];
+// Filters: the label, and which characters it shows.
+const FILTERS = {
+  all: ["all", () => true],
+  unreviewed: ["unreviewed", (one) => one.state === "unreviewed"],
+  named: ["named", (one) => one.state === "named"],
+  background: ["background", (one) => one.group === "background"],
+  small: ["too small to tell", (one) => one.group === "small"],
+};
 let shown = "all";
 let last = 0;
 
@@ -15,21 +22,22 @@ const search = el("input", {
   type: "search", id: "search", placeholder: "Search", autocomplete: "off", "aria-label": "Search the cast by title",
 });
 const filters = new Map(
-  STATES.map((state) => [
+  Object.keys(FILTERS).map((state) => [
     state,
     el("button", { type: "button", "data-filter": state, "aria-pressed": "false", onclick: () => filter(state) }),
   ]),
 );
-const lists = { main: el("ul", { class: "cards" }), background: el("ul", { class: "cards" }) };
-const later = el("section", { "aria-labelledby": "background" },
-  el("h2", { id: "background" }, "Background characters"),
-  el("p", { class: "quiet note" }, "Seen only briefly, or marked as background."),
-  lists.background,
-);
-const main = el("section", { "aria-labelledby": "characters" },
-  el("h2", { id: "characters" }, "Characters"), lists.main);
+const GROUPS = {
+  main: ["Characters", ""],
+  background: ["Background characters", "Seen only briefly, or marked as background."],
+  small: ["Too small to tell", "All faces are too small to recognise."],
+};
+const lists = Object.fromEntries(Object.keys(GROUPS).map((group) => [group, el("ul", { class: "cards" })]));
+const sections = Object.entries(GROUPS).map(([group, [title, note]]) =>
+  el("section", { "aria-labelledby": `group-${group}` },
+    el("h2", { id: `group-${group}` }, title), note ? el("p", { class: "quiet note" }, note) : null, lists[group]));
 const empty = el("p", { class: "empty", hidden: true });
-const cards = el("div", {}, main, later, empty);
+const cards = el("div", {}, sections, empty);
 const grid = makeGrid(cards, "character", {
   open: (number) => (location.hash = `#/character/${number}`),
   changed: (n) => draw_bar(n),
@@ -67,9 +75,9 @@ const kept = new Kept(
       el("div", { class: "when" })),
   (card, one) => {
     card.querySelector("a").textContent = one.title;
-    card.querySelector(".pick").setAttribute("aria-label", `${one.title}, ${one.state}, ${lasting(one.seconds)} on screen`);
+    card.querySelector(".pick").setAttribute("aria-label", `${one.title}, ${FILTERS[one.state][0]}, ${lasting(one.seconds)} on screen`);
     const state = card.querySelector(".state");
-    state.textContent = one.state;
+    state.textContent = FILTERS[one.state][0];
     card.dataset.state = one.state;
     const faces = card.querySelector(".faces");
     const of = one.faces.map((track) => track.id).join();
@@ -97,22 +105,21 @@ function filter(state) {
 // Hide the cards that do not match the search and the filter.
 function sift() {
   const typed = search.value.trim().toLocaleLowerCase();
-  const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
   let left = 0;
   for (const one of page.cast.characters) {
     const found = one.title.toLocaleLowerCase().includes(typed);
-    counts[one.state] += 1;
-    counts.all += 1;
     const card = kept.held.get(one.number).element;
-    card.hidden = !found || (shown !== "all" && one.state !== shown);
+    card.hidden = !found || !FILTERS[shown][1](one);
     left += !card.hidden;
   }
   for (const [state, button] of filters) {
-    button.textContent = `${state} ${counts[state].toLocaleString("en")}`;
+    const [label, shows] = FILTERS[state];
+    const n = page.cast.characters.filter(shows).length;
+    button.textContent = `${label} ${n.toLocaleString("en")}`;
     button.setAttribute("aria-pressed", String(state === shown));
+    button.hidden = state === "small" && !n && shown !== state;
   }
-  main.hidden = !lists.main.querySelector(".card:not([hidden])");
-  later.hidden = !lists.background.querySelector(".card:not([hidden])");
+  for (const section of sections) section.hidden = !section.querySelector(".card:not([hidden])");
   empty.hidden = left > 0;
   empty.textContent = page.cast.characters.length
     ? "No character matches the search."
@@ -151,8 +158,9 @@ export const cast = {
     last = data.last;
     keepingFocus(() => {
       const made = kept.of(data.characters, (one) => one.number);
-      place(lists.main, made.filter((_, i) => !data.characters[i].background));
-      place(lists.background, made.filter((_, i) => data.characters[i].background));
+      for (const [group, list] of Object.entries(lists)) {
+        place(list, made.filter((_, i) => data.characters[i].group === group));
+      }
     });
     sift();
   },

@@ -5,7 +5,7 @@ import { makeBar } from "./bar.js";
 import { askCut, pickCharacter } from "./dialogs.js";
 import { el, timeline } from "./dom.js";
 import { makeGrid } from "./grid.js";
-import { names, page, say, titleOf } from "./page.js";
+import { complain, names, page, say, titleOf } from "./page.js";
 import { makePlayer } from "./player.js";
 import { placeTracks, trackCards } from "./tracks.js";
 import { clock, count, lasting, oneLine, percent, sureness } from "./words.js";
@@ -27,7 +27,7 @@ const orders = [false, true].map((time) =>
     time ? "by time" : "least sure first"));
 const everything = el("button", { type: "button", onclick: () => grid.all() }, "Select all");
 const list = el("ul", { class: "cards tracks" });
-const player = page.video ? makePlayer() : null;
+const player = page.video ? makePlayer((track, at) => cutAt(track, at)) : null;
 const play = player ? (track) => player.play(track) : null;
 const missing = el("p", { class: "empty", hidden: true }, "This character is no longer in the cast. ",
   el("a", { href: "#/" }, "See the cast."));
@@ -95,12 +95,19 @@ async function notFace(tracks) {
 // Cut a track in two. The suggested time is the video's current time if it is in the track, else the middle.
 async function cut(tracks) {
   if (tracks.length > 1) return say("Select one track to cut.");
-  const track = one.all.find((other) => other.id === tracks[0]);
-  const now = player?.video.currentTime ?? -1;
-  const at = now > track.start && now < track.end ? now : (track.start + track.end) / 2;
-  const chosen = await askCut(one.title, track, at);
-  if (!chosen) return;
-  return act({ kind: "cut", after: one.last, tracks, ...chosen }, `Cut the track at ${chosen.at} s. The other part is a new character.`);
+  return cutAt(tracks[0], player?.video.currentTime ?? -1);
+}
+
+async function cutAt(id, now) {
+  try {
+    const track = await get(`api/tracks/${encodeURIComponent(id)}`);
+    const at = now > track.start && now < track.end ? now : (track.start + track.end) / 2;
+    const chosen = await askCut(one.title, track, at);
+    if (!chosen) return;
+    await act({ kind: "cut", after: one.last, tracks: [id], ...chosen }, `Cut the track at ${chosen.at} s. The other part is a new character.`);
+  } catch (error) {
+    complain(error);
+  }
 }
 
 function order(time) {
@@ -127,7 +134,7 @@ function draw_about() {
     el("span", {}, el("b", {}, lasting(one.seconds)), ` on screen, ${percent(one.seconds / Math.max(duration, 1e-9))}`),
     el("span", {}, count(one.n_tracks, "track")),
     el("span", { class: `sure ${word.split(" ")[0]}`, title: `${one.sure.toFixed(2)}, from 0 (a guess) to 1 (certain)` }, word),
-    el("span", { class: "state" }, one.state),
+    el("span", { class: "state" }, one.state === "small" ? "" : one.state),
   );
   const [first, end] = [one.spans[0]?.[0] ?? 0, one.spans.at(-1)?.[1] ?? 0];
   when.replaceChildren(

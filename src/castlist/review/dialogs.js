@@ -126,16 +126,20 @@ function step(event, list, field) {
   all[Math.min(Math.max(all.indexOf(document.activeElement) + by, 0), all.length - 1)].focus();
 }
 
-// Ask where to cut a track and which part stays: { at, keep }, or null.
+// Ask where to cut a track and which part stays: { at, keep }, or null. The track has picture_times.
 export function askCut(title, track, at) {
   return show("Cut the track", (close) => {
     const field = el("input", {
       type: "number", step: "0.01", min: track.start, max: track.end, value: at.toFixed(2), autofocus: true,
       "aria-label": "Seconds",
     });
+    const moments = track.picture_times.map((time, k) => [time, k]).sort((a, b) => a[0] - b[0])
+      .map(([time, k]) => el("button", { type: "button", "data-moment": time, onclick: () => { field.value = time.toFixed(2); field.focus(); } },
+        face({ id: track.id }, k, `The face at ${time.toFixed(2)} s`), ` ${time.toFixed(2)} s`));
     const cut = (keep) => () => field.reportValidity() && close({ at: Number(field.value), keep });
     const form = el("form", { onsubmit: (event) => { event.preventDefault(); cut("before")(); } },
-      el("p", {}, `The track shows two people, one after the other. It lasts from ${track.start} to ${track.end} s. At which second does the second person begin?`),
+      el("p", {}, `The track shows two people, one after the other. It lasts from ${track.start} to ${track.end} s. At which second does the second person begin?${moments.length > 1 ? " Type it, or choose the first face of the second person." : ""}`),
+      moments.length > 1 ? el("div", { class: "moments" }, moments) : null,
       field, el("p", {}, `Which part is ${title}? The other part becomes a new character.`),
       buttons(
         el("button", { type: "submit", class: "first", "data-action": "before" }, "The first part"),

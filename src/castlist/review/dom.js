@@ -48,6 +48,11 @@ export function faces(tracks, most) {
   return made.length ? made : [nothing()];
 }
 
+// How many tracks of a move are not shown.
+export function more({ n_tracks, tracks }) {
+  return n_tracks > tracks.length ? el("small", {}, `and ${(n_tracks - tracks.length).toLocaleString("en")} more`) : null;
+}
+
 // A strip that shows when a character is seen: one path, so that hundreds of strips stay cheap.
 export function timeline(spans, duration, label) {
   const space = "http://www.w3.org/2000/svg";

@@ -1,7 +1,7 @@
 // All corrections, the latest first, and those whose tracks are lost.
 import { act } from "./act.js";
 import { get } from "./api.js";
-import { el, faces } from "./dom.js";
+import { el, face, faces, more } from "./dom.js";
 import { clock, count, sentence, when } from "./words.js";
 
 let last = 0;
@@ -21,14 +21,24 @@ function line(event) {
   return el("li", { "data-event": event.number, class: about ? "aside" : event.holds ? null : "undone" },
     el("span", { class: "text" }, about || event.holds ? text : el("s", {}, text)),
     el("span", { class: "quiet" }, `${event.who ? `${event.who}, ` : ""}${when(event.at)}`),
+    event.about.length && !event.moves.length ? concerned(event.about) : null,
     event.moves.map(moved));
 }
+
+// The characters that an event named or marked.
+function concerned(about) {
+  return el("div", { class: "move", "data-frames": true },
+    el("div", { class: "faces" }, about.flatMap((one) => one.faces.map((track) => face(track, 0, one.title)))));
+}
+
+const MOST = 6; // times that are listed
 
 // The tracks that an event moved from one character to another.
 function moved(move) {
   return el("div", { class: "move", "data-frames": true },
-    el("p", {}, el("b", {}, move.from), " → ", el("b", {}, move.to), " ", el("small", {}, count(move.n_tracks, "track"))),
-    el("div", { class: "faces" }, move.tracks.map((track) => faces([track], 1))));
+    el("p", {}, el("b", {}, move.from), " → ", el("b", {}, move.to), " ",
+      el("small", {}, `${count(move.n_tracks, "track")}, at ${move.tracks.slice(0, MOST).map((track) => clock(track.start)).join(", ")}${move.n_tracks > MOST ? " …" : ""}`)),
+    el("div", { class: "faces" }, move.tracks.map((track) => faces([track], 1)), more(move)));
 }
 
 function missing(track) {

@@ -102,13 +102,13 @@ async function once() {
 
 function top() {
   const { characters, duration, tracks, not_faces, undo, redo, lost } = page.cast;
-  const behind = characters.filter((one) => one.background).length;
+  const [behind, small] = ["background", "small"].map((group) => characters.filter((one) => one.group === group).length);
   const fact = (n, text) => el("span", {}, el("b", {}, n), ` ${text}`);
   const [n, what] = count(characters.length, "character").split(" ");
   const [m, these] = count(tracks, "track").split(" ");
   document.getElementById("figures").replaceChildren(
     fact(lasting(duration), "long"),
-    fact(n, `${what}${behind ? `, ${behind.toLocaleString("en")} in the background` : ""}`),
+    fact(n, `${what}${behind ? `, ${behind.toLocaleString("en")} in the background` : ""}${small ? `, ${small.toLocaleString("en")} too small to tell` : ""}`),
     fact(m, these),
     ...(lost ? [el("a", { href: "#/history" }, count(lost, "lost track"))] : []),
   );

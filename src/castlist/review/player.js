@@ -9,20 +9,24 @@ const GAP = 1.5;
 //: Seconds for which a box is drawn before its time, and at least after it.
 const EDGE = 0.15;
 
-export function makePlayer() {
+// cut: called with a track and a time, when the user cuts the track that is played.
+export function makePlayer(cut) {
   const video = el("video", {
     src: "/video/0", preload: "metadata", controls: true, playsinline: true,
     controlslist: "nofullscreen nodownload", disablepictureinpicture: true, tabindex: "-1",
   });
   const box = el("div", { class: "box", hidden: true });
   const note = el("p", { class: "quiet" }, "Play a track to see its face in the video.");
-  const root = el("div", { class: "player" }, el("div", { class: "screen" }, video, box), note);
+  const here = el("button", { type: "button", "data-action": "cut-here", hidden: true, onclick: () => { video.pause(); cut(track.id, video.currentTime); } }, "Cut the track here");
+  const root = el("div", { class: "player" }, el("div", { class: "screen" }, video, box), note, here);
   let track = null;
   let stop = null; // when to pause
 
   const draw = () => {
     const at = track ? boxAt(track.boxes, track.end, video.currentTime) : null;
     box.hidden = !at;
+    here.hidden = !track;
+    here.disabled = !track || video.currentTime <= track.start || video.currentTime >= track.end;
     if (!at) return;
     const [width, height] = track.size ?? [video.videoWidth, video.videoHeight];
     const [x, y, w, h] = at;
@@ -73,6 +77,7 @@ export function makePlayer() {
       track = null;
       stop = null;
       box.hidden = true;
+      here.hidden = true;
     },
   };
 }

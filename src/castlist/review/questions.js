@@ -2,7 +2,7 @@
 import { act, acting } from "./act.js";
 import { get, post } from "./api.js";
 import { el, faces } from "./dom.js";
-import { complain, settle } from "./page.js";
+import { complain, say, settle } from "./page.js";
 import { photos } from "./photos.js";
 import { count } from "./words.js";
 
@@ -18,7 +18,7 @@ const body = el("div", { class: "question" });
 const root = el("section", { class: "view", tabindex: "-1", "aria-label": "Questions" }, body);
 
 function choice(i, k, ...shows) {
-  return el("button", { type: "button", class: "choice", role: "radio", "data-choice": k, "data-frames": k >= 0, onclick: () => choose(i, k) }, shows);
+  return el("button", { type: "button", class: "choice", role: "radio", "data-choice": k, "data-frames": k >= 0, title: k === SEVERAL ? "They are then asked about in parts, and a single track is marked to be cut (M)" : null, onclick: () => choose(i, k) }, shows);
 }
 
 // Tracks in doubt and their candidates.
@@ -30,7 +30,8 @@ function doubt(one, i) {
       el("span", { class: "who" }, el("kbd", { "aria-hidden": "true" }, String(i + 1)), " ", who)),
     one.ones.map((other, k) => choice(i, k,
       el("span", { class: "faces" }, faces(other.tracks, FEW)), el("span", { class: "name" }, now(k), el("b", {}, other.title)))),
-    choice(i, NOBODY, one.ones.length > 1 ? "none of them" : "somebody else"));
+    choice(i, NOBODY, one.ones.length > 1 ? "none of them" : "somebody else"),
+    choice(i, SEVERAL, "several people in these pictures"));
 }
 
 function button(action, label, key, run, first = false) {
@@ -48,7 +49,6 @@ function compare(question) {
       button("done", "Answer", "↵", asChosen, true),
       button("yes", "First of each", "Y", () => all(0)),
       button("no", "None of them", "N", () => all(NOBODY)),
-      button("mixed", "Several people", "M", mixed),
       button("skip", "Skip", "S", skip),
       el("p", { class: "quiet settles" }, `Your answer settles about ${settles}.`)),
   ];
@@ -79,13 +79,12 @@ function mixed() {
   if (!waiting[0] || acting() || photos.current()) return;
   if (focused && body.contains(focused)) choose(Number(focused.dataset.doubt), SEVERAL);
   else if (said.length === 1) choose(0, SEVERAL);
-  else complain(new Error("Press Tab to go to the tracks that show several people, then M."));
+  else say("Press Tab to go to the tracks that show several people, then M.");
 }
 
 function showChosen() {
   for (const one of body.querySelectorAll(".doubt")) {
     const chosen = said[Number(one.dataset.doubt)];
-    one.classList.toggle("several", chosen === SEVERAL);
     for (const button of one.querySelectorAll("[data-choice]")) {
       button.setAttribute("aria-checked", String(Number(button.dataset.choice) === chosen));
     }

@@ -1,6 +1,6 @@
 // The dialog that clusters again: start it, see the changes, accept or discard them.
 import { get, post } from "./api.js";
-import { el, faces } from "./dom.js";
+import { el, faces, more } from "./dom.js";
 import { complain, page, say } from "./page.js";
 import { count, sentence } from "./words.js";
 import { CHANGED } from "./act.js";
@@ -113,7 +113,7 @@ function proposed(proposal) {
   const changes = proposal.changes.map((change) =>
     el("li", {},
       el("p", {}, el("b", {}, change.from), " → ", el("b", {}, change.to), " ", el("small", {}, count(change.n_tracks, "track"))),
-      el("div", { class: "faces" }, change.tracks.map((track) => faces([track], 1)))));
+      el("div", { class: "faces", "data-frames": true }, change.tracks.map((track) => faces([track], 1)), more(change))));
   if (!changes.length) {
     fill(
       el("p", {}, "Nothing would change."),
@@ -121,9 +121,11 @@ function proposed(proposal) {
     return;
   }
   fill(
-    el("p", {}, `${count(proposal.tracks, "track")} would move to another character.`),
+    el("p", {}, changes.length === 1
+      ? `${count(proposal.tracks, "track")} would move to another character.`
+      : `${count(proposal.tracks, "track")} would move to another character, in ${changes.length.toLocaleString("en")} groups. All are listed, the largest first.`),
     proposal.given_up ? el("p", {}, proposal.given_up) : "",
-    el("ul", { class: "changes" }, changes),
+    el("ul", { class: "changes", tabindex: "0", "aria-label": "Changes" }, changes),
     buttons(
       el("button", { type: "button", class: "first", "data-action": "accept", onclick: () => accept(proposal) }, "Accept"),
       el("button", { type: "button", "data-action": "drop", onclick: drop }, "Discard")));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from castlist.cast.cast import Character, appearances
 from castlist.cast.corrections import Corrections
-from castlist.cast.history import describe_event, moves
+from castlist.cast.events import Edit, Event
+from castlist.cast.history import describe_event, moves, title_now
 from castlist.cast.links import overlap_summary
 from castlist.cast.questions import Question, Strip, mixed_tracks, questions
 from castlist.cast.recluster import Proposal
@@ -20,7 +22,7 @@ from castlist.report.page import MERGE, title_of
 #: Pairs of lists of track ids that were skipped, and are not asked about again.
 Skipped = list[tuple[list[str], list[str]]]
 #: Number of faces per character in the cast, and of tracks shown per move.
-_FACES, _MOVED = 5, 6
+_FACES, _MOVED = 5, 24
 
 
 def cast_view(corrections: Corrections) -> dict[str, Any]:
@@ -71,6 +73,10 @@ def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
     return {
         **_track(corrections, row),
         "film": int(tracks.video[row]),
+        # Rounded down: a cut at this time has the face in its second part.
+        "picture_times": [
+            math.floor(100 * time + 1e-6) / 100 for time in corrections.picture_times(track)
+        ],
         "size": corrections.scanned.films[tracks.video[row]].get("size"),
         "boxes": boxes[np.isfinite(boxes).all(axis=1)].round(3).tolist(),
     }
@@ -98,6 +104,7 @@ def history_view(corrections: Corrections) -> dict[str, Any]:
         "events": [
             {"number": event.number, "at": event.at, "who": event.who, "kind": event.kind,
              "text": describe_event(corrections, event), "holds": holds,
+             "about": _about(corrections, event),
              "moves": [_move(corrections, one) for one in moved.get(event.number, ())]}
             for event, holds in reversed(corrections.history)
         ],
@@ -111,6 +118,34 @@ def history_view(corrections: Corrections) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _about(corrections: Corrections, event: Event) -> list[dict[str, Any]]:
+    """Return the characters that an event names or marks, with a face each."""
+    if not isinstance(event.body, Edit):
+        return []
+    body = event.body
+    numbers = dict.fromkeys(
+        [
+            *(one.id for one in body.names),
+            *(one.id for one in body.background),
+            *(one.id for one in body.not_named),
+        ]
+    )
+    faces = {
+        one.number: _shown(corrections, one.tracks)[:1]
+        for one in corrections.cast.characters
+        if one.number in numbers
+    }
+    return [
+        {"title": _title(corrections, number), "faces": faces.get(number, [])} for number in numbers
+    ]
+
+
+def _title(corrections: Corrections, number: int) -> str:
+    """Return the title of a character as the beginning of a line; names stay as they are."""
+    title = title_now(corrections, number)
+    return title if corrections.state.names.get(number) else title.capitalize()
+
+
 def _move(corrections: Corrections, change: Change) -> dict[str, Any]:
     """Return the tracks that moved from one character to another, the first of them in full."""
     return {
@@ -119,14 +154,6 @@ def _move(corrections: Corrections, change: Change) -> dict[str, Any]:
         "n_tracks": len(change.tracks),
         "tracks": [_track(corrections, row) for row in change.tracks[:_MOVED].tolist()],
     }
-
-
-def _title(corrections: Corrections, number: int) -> str:
-    """Return the title of a character, even if it has no tracks any more."""
-    if number < 0:
-        return "not a face"
-    named = corrections.state.names.get(number)
-    return f"{named} ({number})" if named else f"Character {number}"
 
 
 def proposal_view(corrections: Corrections, proposal: Proposal, number: int) -> dict[str, Any]:
@@ -167,6 +194,7 @@ def card(corrections: Corrections, one: Character) -> dict[str, Any]:
         "name": one.name,
         "state": one.state,
         "background": one.background,
+        "group": one.group,
         "seconds": round(one.seconds, 2),
         "sure": round(one.sure, 3),
         "small": one.small,

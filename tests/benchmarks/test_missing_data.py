@@ -28,6 +28,7 @@ def ended(monkeypatch, folder, name, *words):
         ("datasets.cut_videos out --data nothere", "there is no nothere/clips"),
         ("benchmarks.bench_review --episodes nothere", "no clips with truth"),
         ("benchmarks.bench_pairs casts nothere", "nothere has no truth"),
+        ("benchmarks.bench_photos nothere nothere", "have no person in common"),
         ("benchmarks.bench_model nothere", "nothere has no track files"),
         ("datasets.fit_certainty casts nothere nothere", "no truth, or no episodes"),
     ],

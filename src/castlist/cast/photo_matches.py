@@ -55,12 +55,33 @@ def likely_from(model: BallModel) -> float:
     return model.reach if model.takes_evidence else 1 - model.threshold / 2
 
 
-def photo_matches(cast: CurrentCast, photos: Photos) -> list[PhotoMatch]:
-    """Return the characters that look like people in photos, most alike first.
+def likeness(
+    model: BallModel,
+    photos: NDArray[np.float32],
+    tracks: NDArray[np.float32],
+    labels: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids of characters, and the cosines of photos (rows) to characters (columns).
 
-    Embeddings of photos and of tracks are compared before neighbours are averaged, because a photo
-    has no neighbours.
+    Embeddings are compared before neighbours are averaged, because a photo has no neighbours.
+
+    Parameters
+    ----------
+    model : BallModel
+        The model of the cast.
+    photos, tracks : ndarray of shape (n, dim) and (n_tracks, dim)
+        Features of photos, and mean features of tracks.
+    labels : ndarray of int, shape (n_tracks,)
+        The character of each track; -1 for none.
     """
+    balls = Balls.of(model.embed_alone(tracks), labels)
+    known = model.embed_alone(photos)
+    known /= np.maximum(np.linalg.norm(known, axis=1, keepdims=True), 1e-9)
+    return balls.numbers, np.asarray(known @ balls.centres.T, np.float32)
+
+
+def photo_matches(cast: CurrentCast, photos: Photos) -> list[PhotoMatch]:
+    """Return the characters that look like people in photos, most alike first."""
     labels = cast.state.labels
     if not photos.people or not (labels >= 0).any():
         return []
@@ -77,12 +98,9 @@ def photo_matches(cast: CurrentCast, photos: Photos) -> list[PhotoMatch]:
                 f"the model of {cast.folder} takes {model.dims[0]}-d features, not "
                 f"{given.shape[1]}-d; give the photos again, or scan the video again"
             )
-    balls = Balls.of(model.embed_alone(cast.mean_features), labels)
-    known = model.embed_alone(features)
-    known /= np.maximum(np.linalg.norm(known, axis=1, keepdims=True), 1e-9)
-    alike = known @ balls.centres.T
+    numbers, alike = likeness(model, features, cast.mean_features, labels)
     found = [
-        PhotoMatch(k, photos.people[k].name, int(balls.numbers[row]), float(alike[k, row]))
+        PhotoMatch(k, photos.people[k].name, int(numbers[row]), float(alike[k, row]))
         for k, row in np.argwhere(alike >= likely_from(model)).tolist()
     ]
     return sorted(found, key=lambda one: -one.alike)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import cv2
@@ -17,6 +18,8 @@ from castlist.cast.photos import Photos, features_of
 from castlist.cast.recluster import model_of
 from castlist.errors import InputError
 from castlist.learn.model import BallModel
+from castlist.video.frames import Image
+from castlist.video.images import read_picture
 from castlist.video.pictures import as_jpeg
 
 #: Faces of a character on the sheet, pixels per side of a face, and matches per sheet.
@@ -136,24 +139,27 @@ def accept_match(cast: Corrections, match: PhotoMatch, *, after: int | None = No
 
 
 def match_sheet(cast: CurrentCast, photos: Photos, matches: Sequence[PhotoMatch]) -> bytes:
-    """Return a picture with one numbered row per match, as JPEG: the photo, then the character."""
+    """Return a picture with one numbered row per match, as JPEG: the photo, then the character.
+
+    The photos are those of :func:`castlist.cast.photos.describe_photos`.
+    """
     rows = matches[:MOST_ROWS]
     sheet = np.full((_SIDE * max(1, len(rows)), _NUMBER + _SIDE * (_FACES + 1) + 8, 3), 255, "u1")
     for k, match in enumerate(rows):
         top = k * _SIDE
         where = (4, top + _SIDE // 2 + 8)
         cv2.putText(sheet, str(k + 1), where, cv2.FONT_HERSHEY_SIMPLEX, 0.9, (0, 0, 0), 2)
-        faces = [photos.people[match.photo].picture, *_faces(cast, match.character)]
-        for place, data in enumerate(faces):
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
-            if image is not None:
-                left = _NUMBER + place * _SIDE + (8 if place else 0)
-                small = cv2.resize(image, (_SIDE - 4, _SIDE - 4), interpolation=cv2.INTER_AREA)
-                sheet[top + 2 : top + _SIDE - 2, left + 2 : left + _SIDE - 2] = small
+        data = np.frombuffer(photos.people[match.photo].picture, np.uint8)
+        photo = np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)
+        faces = [photo, *_faces(cast, match.character)]
+        for place, image in enumerate(faces):
+            left = _NUMBER + place * _SIDE + (8 if place else 0)
+            small = cv2.resize(image, (_SIDE - 4, _SIDE - 4), interpolation=cv2.INTER_AREA)
+            sheet[top + 2 : top + _SIDE - 2, left + 2 : left + _SIDE - 2] = small
     return as_jpeg(sheet)
 
 
-def _faces(cast: CurrentCast, character: int) -> list[bytes]:
+def _faces(cast: CurrentCast, character: int) -> list[Image]:
     """Return pictures of a character, the cover first."""
     ids = cast.tracks.ids
     found = []
@@ -161,8 +167,6 @@ def _faces(cast: CurrentCast, character: int) -> list[bytes]:
         paths = (path for row in part for path in cast.pictures_of(str(ids[row]))[:1])
         path = next(paths, None)
         if path is not None:
-            try:
-                found.append(path.read_bytes())
-            except OSError:  # removed meanwhile
-                continue
+            with suppress(InputError):  # damaged, or removed meanwhile
+                found.append(read_picture(path))
     return found

@@ -52,9 +52,11 @@ class PhotoMatch:
 def likely_from(model: BallModel) -> float:
     """Return the cosine from which two embeddings are likely of one person.
 
-    A model that averages neighbours has learned it: it is the similarity of neighbours. For other
-    models it is that of two embeddings at the distance τ.
+    One of 256 pairs of different people exceeds it, if the model knows their cosines. Otherwise it
+    is the reach of neighbours, or the cosine of two embeddings at the distance τ.
     """
+    if model.false_rate:
+        return float(model.strangers[7])
     return model.reach if model.takes_evidence else 1 - model.threshold / 2
 
 

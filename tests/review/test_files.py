@@ -9,7 +9,7 @@ from castlist import InputError
 from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import FACES, find_video
-from castlist.review.app import make_app
+from castlist.review.app import cast_app
 from castlist.review.files import SafeJSONResponse, match_video, playable
 from datasets.small_videos import plain, write_video
 from datasets.synthetic_casts import made_video, write_folder
@@ -76,5 +76,5 @@ def test_a_missing_or_unreadable_file_is_404(home, tmp_path):
 
 def test_a_lone_surrogate_becomes_a_question_mark():
     assert json.loads(SafeJSONResponse({"name": "\udc80é<"}).body) == {"name": "?é<"}
-    routes = [route for route in make_app(None, "", 0).app.routes if route.path == "/api/cast"]
+    routes = [route for route in cast_app(None).routes if route.path == "/api/cast"]
     assert [route.response_class for route in routes] == [SafeJSONResponse]

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from castlist.cast.corrections import Corrections
-from castlist.review.app import make_app
+from castlist.review.app import cast_app
 from robustness.review_server import Server
 
 CHECKS = [
@@ -27,7 +27,7 @@ CHECKS = [
     response_schema_conformance,
 ]  # fmt: skip
 #: As the server that is asked describes itself.
-DESCRIPTION = make_app(None, "", 0).app.openapi()
+DESCRIPTION = cast_app(None).openapi()
 
 
 def cases(most, *, corners=True, right_token=True):

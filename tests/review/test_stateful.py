@@ -16,7 +16,8 @@ from hypothesis.stateful import initialize
 from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.log import ConflictError
-from castlist.review.app import make_app
+from castlist.review.app import cast_app
+from castlist.review.guard import Guard
 from datasets.synthetic_casts import write_folder
 from tests.cast.model import Model, Seen
 from tests.cast.stateful import PythonClient, new_home, run
@@ -33,7 +34,7 @@ class Page:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        app = make_app(self.cast, "token", self.port)
+        app = Guard(cast_app(self.cast), "token", self.port)
         config = uvicorn.Config(app, port=self.port, log_level="error", lifespan="off")
         self.server = uvicorn.Server(config)
         self.thread = Thread(target=self.server.run, daemon=True)

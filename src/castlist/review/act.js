@@ -38,7 +38,7 @@ export async function act(action, done = "") {
 
 async function send(action) {
   try {
-    await post("/api/actions", action);
+    await post("api/actions", action);
     return true;
   } catch (error) {
     if (error.kind === "OverlappingTracksError") {

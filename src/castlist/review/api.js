@@ -1,4 +1,4 @@
-// Requests to the server.
+// Requests to the server. Paths are relative to the page, as a library serves many casts.
 
 // The server refused a request.
 export class Refused extends Error {
@@ -13,7 +13,7 @@ export class Refused extends Error {
 // The server does not answer.
 export class Gone extends Error {
   constructor() {
-    super("The server is not running. Start `castlist review` again.");
+    super("The server is not running. Start castlist again.");
   }
 }
 

@@ -1,38 +1,31 @@
-"""The review server: its routes, and how its errors become responses."""
+"""The review page of one cast and its API."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Query, Request, Security
+from fastapi import FastAPI, HTTPException, Query
 from fastapi import Path as PathParameter
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
-from fastapi.security import APIKeyHeader
 from jinja2 import Environment, StrictUndefined
 from pydantic import Field
-from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from castlist._version import __version__
 from castlist.cast.corrections import Corrections
-from castlist.cast.links import OverlappingTracksError
 from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept
-from castlist.errors import CastlistError, InputError
+from castlist.errors import InputError
 from castlist.io.files import printable
 from castlist.report.html import style, text_of
 from castlist.report.page import title_of
 from castlist.review import views
 from castlist.review.exports import add_export_routes
-from castlist.review.files import SafeFileResponse, SafeJSONResponse
-from castlist.review.guard import HEADERS, Guard
+from castlist.review.files import SafeFileResponse
 from castlist.review.photos import add_photo_routes
 from castlist.review.recluster_job import Reclustering
 from castlist.review.schemas import (
-    ANY,
     CHANGES,
     NAMED,
     Accept,
@@ -43,68 +36,30 @@ from castlist.review.schemas import (
     Style,
     answers_of,
 )  # fmt: skip
+from castlist.review.service import new_service, scripts_of
 
-#: Script of the page → the package that holds it.
-_SCRIPTS = {
-    path.name: __package__
-    for path in resources.files(__package__).iterdir()
-    if path.name.endswith(".js")
-} | {"frame.js": "castlist.report"}
+_SCRIPTS = scripts_of(__package__) | {"frame.js": "castlist.report"}
 
 
-def make_app(
-    corrections: Corrections, token: str, port: int, videos: Sequence[Path | None] = ()
-) -> Guard:
-    """Return the review server of one cast.
+def cast_app(
+    corrections: Corrections, videos: Sequence[Path | None] = (), library: str = ""
+) -> FastAPI:
+    """Return the page of one cast and its API, to be guarded or mounted under a guarded one.
+
+    The page asks for paths relative to its own, so that it works wherever it is mounted.
 
     Parameters
     ----------
     corrections : Corrections
         The cast.
-    token : str
-        Secret that a request must carry.
-    port : int
-        Port of the server.
     videos : sequence of Path or None
         The video files to play; None for each that was not found.
+    library : str
+        Address of the library that the page links to, relative to the page; no link if empty.
     """
-    app = FastAPI(
-        title="castlist review", version=__version__, docs_url=None, redoc_url=None,
-        responses=ANY, default_response_class=SafeJSONResponse,
-        # Guard checks the token. This documents it in /openapi.json.
-        dependencies=[Security(APIKeyHeader(name="X-Castlist-Token", auto_error=False))],
-    )  # fmt: skip
+    app = new_service("castlist review")
     job = Reclustering(corrections)
     skipped: views.Skipped = []
-
-    @app.middleware("http")
-    async def headers(request: Request, call_next: Any) -> Response:
-        answer: Response = await call_next(request)
-        for name, value in HEADERS.items():
-            answer.headers[name] = value
-        if request.url.path.startswith("/api/"):
-            answer.headers["cache-control"] = "no-store"
-        return answer
-
-    @app.exception_handler(CastlistError)
-    async def refused(request: Request, error: CastlistError) -> SafeJSONResponse:
-        status = 409 if isinstance(error, ConflictError | OverlappingTracksError) else 422
-        status = status if isinstance(error, InputError | ConflictError) else 500
-        body: dict[str, Any] = {"error": str(error), "kind": type(error).__name__}
-        if isinstance(error, OverlappingTracksError):
-            body |= {"pairs": error.pairs[:20], "seconds": error.seconds}
-        return SafeJSONResponse(body, status)
-
-    @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> SafeJSONResponse:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return SafeJSONResponse({"error": f"{where}: {first['msg']}", "kind": "InputError"}, 422)
-
-    @app.exception_handler(StarletteHTTPException)
-    async def http_error(request: Request, error: StarletteHTTPException) -> SafeJSONResponse:
-        body = {"error": error.detail, "kind": "InputError"}
-        return SafeJSONResponse(body, error.status_code, error.headers)
 
     @app.get("/", response_class=HTMLResponse)
     def page() -> str:
@@ -113,6 +68,7 @@ def make_app(
         return template.render(
             title=printable(title_of(corrections.tracks.videos)),
             video=any(video is not None for video in videos),
+            library=library,
             version=__version__,
         )
 
@@ -246,7 +202,7 @@ def make_app(
 
     add_photo_routes(app, corrections)
     add_export_routes(app, corrections)
-    return Guard(app, token, port)
+    return app
 
 
 def _act(corrections: Corrections, action: Action) -> None:

@@ -152,7 +152,7 @@ export const cast = {
   grid,
   search,
   title: () => "Cast",
-  load: () => get("/api/cast"),
+  load: () => get("api/cast"),
   draw(data) {
     page.cast = data;
     last = data.last;

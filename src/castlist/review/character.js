@@ -149,7 +149,7 @@ export const character = {
   root,
   grid,
   title: () => one?.title ?? "Character",
-  load: (number) => get(`/api/characters/${number}`),
+  load: (number) => get(`api/characters/${number}`),
   draw(data) {
     const other = one?.number !== data.number;
     one = data;

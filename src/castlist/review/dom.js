@@ -16,8 +16,8 @@ export function el(tag, attributes = {}, ...children) {
 export function face(track, k, alt) {
   const { frame } = track;
   const image = el("img", {
-    src: `/faces/${encodeURIComponent(track.id)}/${k}`,
-    "data-frame": frame && `/frames/${encodeURIComponent(track.id)}`,
+    src: `faces/${encodeURIComponent(track.id)}/${k}`,
+    "data-frame": frame && `frames/${encodeURIComponent(track.id)}`,
     "data-box": frame && frame.box.join(" "),
     "data-caption": frame && clock(frame.at),
     alt,

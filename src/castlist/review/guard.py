@@ -5,17 +5,17 @@ from __future__ import annotations
 import secrets
 from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: The page may load and run only what this server serves.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
+_HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -25,6 +25,8 @@ HEADERS = {
 
 class Guard:
     """Middleware that refuses requests from other sites, by other host names or without the token.
+
+    It guards all that an application serves, also what is mounted under it.
 
     The first address that is opened carries the token. Afterwards a SameSite cookie holds it, which
     the browser does not send for other sites. The host check stops DNS rebinding.
@@ -55,11 +57,9 @@ class Guard:
         headers = Headers(scope=scope)
         answer = self._refusal(headers) or self._entry(scope, headers)
         if answer is not None:
-            for name, value in HEADERS.items():
-                answer.headers[name] = value
-            await answer(scope, receive, send)
+            await answer(scope, receive, _with_headers(send))
             return
-        await self.app(scope, receive, send)
+        await self.app(scope, receive, _with_headers(send))
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         if headers.get("host", "") not in self.hosts:
@@ -82,8 +82,23 @@ class Guard:
         if self._right(held) or self._right(headers.get("x-castlist-token", "")):
             return None
         return PlainTextResponse(
-            "The token is missing or wrong: open the address that `castlist review` printed.", 403
+            "The token is missing or wrong: open the address that castlist printed.", 403
         )
 
     def _right(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    """Return a ``send`` that adds the headers of every response. JSON is never stored."""
+
+    async def send_guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if headers.get("content-type", "").startswith("application/json"):
+                headers["cache-control"] = "no-store"
+        await send(message)
+
+    return send_guarded

@@ -59,7 +59,7 @@ export const history = {
   name: "history",
   root,
   title: () => "History",
-  load: () => get("/api/history"),
+  load: () => get("api/history"),
   draw(data) {
     last = data.last;
     events.replaceChildren(...data.events.map(line));

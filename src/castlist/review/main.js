@@ -145,7 +145,7 @@ function announceScan() {
 async function look() {
   if (document.hidden || dialogOpen() || acting() || running || !current) return;
   try {
-    const { last } = await get("/api/last");
+    const { last } = await get("api/last");
     if (scanOf(last) !== scanOf(page.last)) reloadForScan();
     else if (last !== page.last && !dialogOpen() && !acting()) await refresh();
     else back();

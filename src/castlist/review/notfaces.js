@@ -30,7 +30,7 @@ export const notFaces = {
   root,
   grid,
   title: () => "Not faces",
-  load: () => get("/api/not-faces"),
+  load: () => get("api/not-faces"),
   draw(data) {
     last = data.last;
     placeTracks(list, kept, data.all);

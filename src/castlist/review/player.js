@@ -12,7 +12,7 @@ const EDGE = 0.15;
 // cut: called with a track and a time, when the user cuts the track that is played.
 export function makePlayer(cut) {
   const video = el("video", {
-    src: "/video/0", preload: "metadata", controls: true, playsinline: true,
+    src: "video/0", preload: "metadata", controls: true, playsinline: true,
     controlslist: "nofullscreen nodownload", disablepictureinpicture: true, tabindex: "-1",
   });
   const box = el("div", { class: "box", hidden: true });
@@ -52,12 +52,12 @@ export function makePlayer(cut) {
     video,
     async play(id) {
       try {
-        track = await get(`/api/tracks/${encodeURIComponent(id)}`);
+        track = await get(`api/tracks/${encodeURIComponent(id)}`);
       } catch (error) {
         complain(error);
         return;
       }
-      const film = `/video/${track.film}`; // a joined cast has several
+      const film = `video/${track.film}`; // a joined cast has several
       if (video.getAttribute("src") !== film) video.setAttribute("src", film);
       note.textContent = `Track at ${between(track.start, track.end)}. The video stops at the end of the track.`;
       if (video.error) {

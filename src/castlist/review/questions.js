@@ -165,7 +165,7 @@ async function skip() {
     // For a part of a character, only the comparison with the rest of it is skipped.
     const answers = question.doubts.flatMap((one) => one.ones.slice(0, one.inside ? 1 : undefined)
       .map((other) => ({ tracks: other.ids, different: [one.ids] })));
-    await post("/api/actions", { kind: "skip", after: last, answers });
+    await post("api/actions", { kind: "skip", after: last, answers });
     if (waiting.length < 2) questions.draw(await questions.load());
   } catch (error) {
     complain(error);
@@ -177,7 +177,7 @@ export const questions = {
   root,
   title: () => "Questions",
   async load() {
-    const [asked, fromPhotos] = await Promise.all([get("/api/questions?most=10"), get("api/photos")]);
+    const [asked, fromPhotos] = await Promise.all([get("api/questions?most=10"), get("api/photos")]);
     return { ...asked, photos: fromPhotos };
   },
   draw(data) {

@@ -32,7 +32,7 @@ async function poll() {
   polling = true;
   try {
     for (;;) {
-      const job = await get("/api/recluster");
+      const job = await get("api/recluster");
       if (dialog) draw(job);
       if (!job.running) {
         if (!dialog) say("Clustering is done. Open Re-cluster to see what would change.");
@@ -90,7 +90,7 @@ function beginning(error) {
 
 async function start() {
   try {
-    await post("/api/recluster", { finetune: tuned });
+    await post("api/recluster", { finetune: tuned });
   } catch (error) {
     fail(error);
     return;
@@ -133,12 +133,12 @@ function proposed(proposal) {
 
 async function accept(proposal) {
   try {
-    await post("/api/recluster/accept", { number: proposal.number });
+    await post("api/recluster/accept", { number: proposal.number });
     dialog?.close();
     say("The new clustering was accepted. You can undo it.");
   } catch (error) {
     if (error.kind === "ConflictError") {
-      await post("/api/recluster/drop").catch(() => {});
+      await post("api/recluster/drop").catch(() => {});
       beginning(`${CHANGED}. This clustering does not include the change; start again.`);
     } else {
       fail(error);
@@ -147,6 +147,6 @@ async function accept(proposal) {
 }
 
 async function drop() {
-  await post("/api/recluster/drop").catch(complain);
+  await post("api/recluster/drop").catch(complain);
   dialog?.close();
 }

@@ -15,8 +15,9 @@ import uvicorn
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import find_video
 from castlist.errors import InputError
-from castlist.review.app import make_app
+from castlist.review.app import cast_app
 from castlist.review.files import match_video, playable
+from castlist.review.guard import Guard
 from castlist.review.views import cast_view, questions_view
 
 ADDRESS = "127.0.0.1"
@@ -38,6 +39,24 @@ def _warm(corrections: Corrections) -> None:
     questions_view(corrections, [], 1)
 
 
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of this machine only; 0 chooses a free one.
+
+    Raises `InputError` if the port is taken or not allowed.
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((ADDRESS, port))
+        listening.listen()  # before the address is printed, as it may be opened at once
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"cannot listen on port {port} ({error.strerror}); choose another port"
+        ) from error
+    return listening
+
+
 def serve(
     folder: Path, *, video: Path | None = None, port: int = 0, browser: bool = True,
     tell: Callable[[str], None] = print,
@@ -56,26 +75,18 @@ def serve(
     browser : bool
         Whether to open the page in the browser.
     tell : callable
-        SafeJSONResponse the address.
+        Called with the address.
     """
     corrections = Corrections(folder)
     films = corrections.scanned.films
     which = 0 if video is None else match_video(video, folder, films)
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((ADDRESS, port))
-        listening.listen()  # before the address is printed, as it may be opened at once
-    except OSError as error:
-        raise InputError(
-            f"cannot listen on port {port} ({error.strerror}); choose another port"
-        ) from error
+    listening = listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     found = [playable(find_video(corrections.scanned, k)) for k in range(len(films))]
     if video is not None:
         found[which] = video
-    app = make_app(corrections, token, port, found)
+    app = Guard(cast_app(corrections, found), token, port)
     address = f"http://{ADDRESS}:{port}/?token={token}"
     _warm(corrections)
     tell(address)

@@ -64,9 +64,11 @@ def test_the_address_gives_a_cookie_that_opens_everything(server):
     connection = HTTPConnection("127.0.0.1", int(server.base.rsplit(":", 1)[1]))
     connection.request("GET", f"/?token={server.token}")
     answer = connection.getresponse()
-    answer.read()
+    leads_on = answer.read()
     cookie = answer.getheader("set-cookie")
-    assert answer.status == 303
+    assert answer.status == 200
+    assert b"url=/" in leads_on
+    assert server.token.encode() not in leads_on
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     connection.request("GET", "/", headers={"Cookie": cookie.split(";")[0]})
@@ -82,6 +84,21 @@ def test_the_address_gives_a_cookie_that_opens_everything(server):
     connection.request("GET", "/api/cast", headers={"Cookie": "castlist-1=\x01; a=b"})
     assert connection.getresponse().status == 403
     connection.close()
+
+
+def test_the_address_may_be_opened_from_a_file_but_not_fetched_by_another_site(server):
+    entry = f"/?token={server.token}"
+    opened = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    status, headers, _ = server.ask(entry, token=None, **opened)
+    assert (status, "castlist-" in headers["set-cookie"]) == (200, True)
+    for other in (
+        opened | {"Sec_Fetch_Mode": "cors"}, opened | {"Host": "evil.example"},
+        opened | {"Origin": "null"},
+    ):  # fmt: skip
+        status, headers, _ = server.ask(entry, token=None, **other)
+        assert (status, headers["set-cookie"]) == (403, None)
+    assert server.ask("/?token=wrong", token=None, **opened)[0] == 403
+    assert server.ask(f"/api/cast?token={server.token}", token=None, **opened)[0] == 403
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import uvicorn
 from castlist.cast.corrections import Corrections
 from castlist.review.app import cast_app
 from castlist.review.guard import Guard
-from castlist.review.serve import listen
+from castlist.review.local_server import listen
 from castlist.review.service import new_service
 
 

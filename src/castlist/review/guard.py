@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: The page may load and run only what this server serves.
@@ -15,6 +15,14 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_WELCOME = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url=/">
+<title>castlist</title>
+<p><a href="/">Continue</a></p>
+</html>
+"""
 _HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -55,35 +63,45 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        answer = self._refusal(headers) or self._entry(scope, headers)
-        if answer is not None:
-            await answer(scope, receive, _with_headers(send))
-            return
-        await self.app(scope, receive, _with_headers(send))
+        answer = self._entry(scope, headers) or self._refusal(headers)
+        await (answer or self.app)(scope, receive, _with_headers(send))
+
+    def _entry(self, scope: Scope, headers: Headers) -> HTMLResponse | None:
+        """Return a page that sets the cookie, if the address has the right token.
+
+        The page leads on to the address without the token. A redirect would not do: the browser may
+        come from a file, and sends no SameSite cookie until a page of this server leads on.
+        """
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if not (
+            scope["path"] == "/" and scope["method"] == "GET" and self._right(given)
+            and self._here(headers) and headers.get("sec-fetch-mode", "navigate") == "navigate"
+        ):  # fmt: skip
+            return None
+        answer = HTMLResponse(_WELCOME)
+        answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
+        return answer
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+        """Return a refusal, or None if the request comes from a page with the token."""
         if headers.get("host", "") not in self.hosts:
             return PlainTextResponse("the Host header does not name this server", 403)
-        origin = headers.get("origin")
-        if origin is not None and origin not in {f"http://{host}" for host in self.hosts}:
+        if not self._here(headers) or headers.get("sec-fetch-site", "same-origin") not in (
+            "same-origin", "none",
+        ):  # fmt: skip
             return PlainTextResponse("not from another site", 403)
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return PlainTextResponse("not from another site", 403)
-        return None
-
-    def _entry(self, scope: Scope, headers: Headers) -> RedirectResponse | PlainTextResponse | None:
-        """Return a redirect that sets the cookie, a refusal, or None if the token is right."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and scope["method"] == "GET" and self._right(given):
-            answer = RedirectResponse("/", 303)
-            answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-            return answer
         held = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         if self._right(held) or self._right(headers.get("x-castlist-token", "")):
             return None
         return PlainTextResponse(
             "The token is missing or wrong: open the address that castlist printed.", 403
         )
+
+    def _here(self, headers: Headers) -> bool:
+        """Return whether host and origin, if there is one, are this server."""
+        origin = headers.get("origin")
+        mine = origin is None or origin in {f"http://{host}" for host in self.hosts}
+        return mine and headers.get("host", "") in self.hosts
 
     def _right(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())

@@ -1,4 +1,4 @@
-"""Start ``castlist review`` in a process and send requests to it."""
+"""Start ``castlist review`` or ``castlist open`` in a process and send requests to it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ _OPENER = build_opener(ProxyHandler({}))
 
 
 class Server:
-    """A running review server, as a context manager."""
+    """A running server of a cast (``review``) or of a library (``open``), as a context manager."""
 
-    def __init__(self, folder: Path, *options: str | Path, stderr: IO[bytes] | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str | Path, stderr: IO[bytes] | None = None,
+        command: str = "review",
+    ) -> None:  # fmt: skip
+        self.command = command
         self.folder = folder
         self.options = options
         self.stderr = stderr
 
     def __enter__(self) -> Server:
-        words = [sys.executable, "-m", "castlist", "review", str(self.folder), "--no-browser"]
+        words = [sys.executable, "-m", "castlist", self.command, str(self.folder), "--no-browser"]
         words += map(str, self.options)
         self.process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=self.stderr, encoding="utf-8"

@@ -29,6 +29,7 @@ ORDER = [
     ("study",),
     ("pipeline",),
     ("review",),
+    ("library",),
     ("cli",),
     ("__main__",),
 ]

@@ -5,6 +5,7 @@ The module of a command is imported only when the command is run, so that ``cast
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from castlist._version import __version__
 
 #: Command → its module and the first line of its docstring, in the order of ``castlist --help``.
 COMMANDS = {
+    "open": ("open", "Open the page of a folder: scan its videos, review and join its casts."),
     "scan": ("scan", "Find the people in a video: how many there are and when each appears."),
     "join": ("join", "Join the casts of several videos into one."),
     "add": ("join", "Add a video to a joined cast. Existing characters stay as they are."),
@@ -98,7 +100,6 @@ app = typer.Typer(
     name="castlist",
     cls=_Commands,
     help="Find who is in a video, without knowing how many people there are.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -108,11 +109,18 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _version(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"castlist {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            load("open").main([], "castlist open")
+        else:  # a script gets help, not a server
+            typer.echo(context.get_help())
+            raise typer.Exit(2)
 
 
 for _name, (_, _line) in COMMANDS.items():

@@ -230,6 +230,9 @@ def test_an_empty_folder_and_none(tmp_path):
 
     with pytest.raises(InputError, match="no such folder"):
         Library(tmp_path / "none")
+    with pytest.raises(InputError, match="is a cast; open the folder that holds it"):
+        Library(episode(tmp_path, "one"))
+    shutil.rmtree(tmp_path / "one.cast")
     library = Library(tmp_path)
     assert (library.snapshot.videos, library.snapshot.casts) == ({}, {})
     library.close()

@@ -62,6 +62,21 @@ def test_a_cast_in_another_folder_belongs_to_its_video(home):
     assert placed["B.MKV"].cast is None
 
 
+def test_a_linked_video_and_a_second_cast(home, tmp_path_factory):
+    real = tmp_path_factory.mktemp("elsewhere") / "real.mp4"
+    real.write_bytes(b"")
+    os.symlink(real, home / "link.mp4")
+    for place in (home, home / "casts"):
+        folder = episode(place, "link")
+        run = json.loads((folder / "run.json").read_text())
+        run["video"] |= {"name": "link.mp4", "path": os.path.relpath(real, folder.resolve())}
+        (folder / "run.json").write_text(json.dumps(run))
+    found = find_contents(home)
+    infos = {path: read_cast_info(path) for path in found.casts}
+    placed = {place.video.name: place for place in place_videos(found.videos, infos)}
+    assert placed["link.mp4"].cast.folder == home / "link.cast"  # the one beside it
+
+
 def test_keys_are_stable_distinct_and_no_paths(home):
     keys = [key_of(path, home) for path in find_contents(home).videos]
     assert len(set(keys)) == len(keys)

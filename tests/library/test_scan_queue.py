@@ -84,6 +84,33 @@ def test_a_video_is_scanned_and_leaves_the_queue(queues, film, eventually):
         assert cast.scanned.run["settings"]["n_characters"] == 1
 
 
+def test_nothing_is_imported_from_the_current_folder(
+    queues, film, tmp_path, monkeypatch, eventually
+):
+    """It may be a stranger's."""
+    for name in ("json", "numpy", "castlist"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
+    monkeypatch.chdir(tmp_path)
+    queue = queues()
+    add(queue, film)
+    eventually(lambda: not queue.jobs())
+    assert cast_of(film).is_dir()
+    assert not (tmp_path / "imported").exists()
+
+
+def test_a_scan_whose_video_is_gone_is_forgotten(queues, tmp_path, eventually):
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(b"no video")
+    queue = queues()
+    add(queue, broken)
+    eventually(lambda: states(queue) == {"broken": "failed"})
+    queue.forget_missing()
+    assert states(queue) == {"broken": "failed"}
+    broken.unlink()
+    queue.forget_missing()
+    assert queue.jobs() == []
+
+
 def test_a_paused_scan_does_not_hold_up_the_next(queues, long_film, film, eventually):
     queue = queues()
     add(queue, long_film, film)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from castlist.cli.common import waiting
+
 
 def open(
     folder: Annotated[
@@ -26,6 +28,9 @@ def open(
 
     Example: `castlist open videos`
     """
+    from castlist.library.library import Library
     from castlist.library.serve import serve
 
-    serve(folder, port=port, browser=browser, tell=typer.echo)
+    with waiting("looking for videos"):
+        library = Library(folder)
+    serve(library, port=port, browser=browser, tell=typer.echo)

@@ -17,7 +17,7 @@ from castlist.library.open_casts import OpenCasts
 from castlist.library.schemas import JoinRequest, QueueRequest, ScanRequest
 from castlist.library.views import library_view, progress_view
 from castlist.report.html import style, text_of
-from castlist.review.files import SafeFileResponse
+from castlist.review.files import SafeFileResponse, SafeJSONResponse
 from castlist.review.schemas import CHANGES, NAMED, Script, Style, answers_of
 from castlist.review.service import new_service, scripts_of
 
@@ -70,9 +70,9 @@ def library_app(library: Library, casts: OpenCasts) -> FastAPI:
         return SafeFileResponse(path, headers={"cache-control": "no-cache"})
 
     @app.get("/api/library")
-    def whole() -> dict[str, Any]:
+    def whole() -> SafeJSONResponse:  # a dict would be copied first
         library.watched()
-        return library_view(library)
+        return SafeJSONResponse(library_view(library))
 
     @app.get("/api/progress")
     def progress() -> dict[str, Any]:

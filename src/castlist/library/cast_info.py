@@ -34,7 +34,7 @@ class CastInfo:
     videos : tuple of str
         Names of its videos.
     video : Path or None
-        The file of its video, if it has one video and the file exists.
+        The file of its video, without links in its path, if it has one video that exists.
     joined : bool
         Whether it is a cast of several videos.
     complete : bool
@@ -77,7 +77,8 @@ def stamp_of(folder: Path) -> Stamp:
 def read_cast_info(folder: Path) -> CastInfo:
     """Return what is known of a cast; the reason if it cannot be read."""
     run = read_manifest(folder / RUN)
-    complete, begun = (folder / CAST).is_file(), (folder / PARTS).is_dir()
+    # os.path answers False for what is not accessible; Path raises.
+    complete, begun = os.path.isfile(folder / CAST), os.path.isdir(folder / PARTS)
     if not run and not begun:
         what = "run.json is missing or damaged" if complete else "not a cast folder"
         return CastInfo(folder, problem=f"{what}; scan the video again")
@@ -118,7 +119,7 @@ def folder_size(folder: Path) -> int:
 
 def _corrections(path: Path) -> int:
     """Return the number of corrections in a log that were made by hand and not undone."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         return 0
     with closing(Log(path)) as log:
         live, _ = live_events(log.events())
@@ -128,7 +129,7 @@ def _corrections(path: Path) -> int:
 def _file_of(folder: Path, film: dict[str, Any]) -> Path | None:
     """Return the file of a video: where it was scanned, or beside the cast; None if gone."""
     places = [folder / str(film.get("path") or "."), folder.parent / str(film.get("name") or ".")]
-    found = (Path(os.path.abspath(place)) for place in places if os.path.isfile(place))
+    found = (Path(os.path.realpath(place)) for place in places if os.path.isfile(place))
     return next(found, None)
 
 

@@ -64,7 +64,7 @@ def find_contents(folder: Path) -> Found:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            if _is_folder(entry):
                 if entry.name.endswith(SUFFIX):
                     casts.append(place / entry.name)
                 elif depth < _MAX_DEPTH:
@@ -89,13 +89,17 @@ def place_videos(videos: Iterable[Path], casts: Mapping[Path, CastInfo]) -> list
         The casts by folder.
     """
     videos = list(videos)
-    own = {info.video: info for info in casts.values() if info.video is not None}
+    of_video: dict[Path, list[CastInfo]] = {}
+    for info in casts.values():
+        if info.video is not None:
+            of_video.setdefault(info.video, []).append(info)
     same_stem = Counter(_stem(video) for video in videos)
     placed = []
     for video in videos:
-        cast = own.get(_normal(video))
-        folder = cast.folder if cast else cast_folder(video, None, same_stem[_stem(video)] == 1)
-        placed.append(Place(video, folder, cast))
+        folder = cast_folder(video, None, same_stem[_stem(video)] == 1)
+        own = of_video.get(Path(os.path.realpath(video)), [])
+        cast = next((info for info in own if info.folder == folder), own[0] if own else None)
+        placed.append(Place(video, cast.folder if cast else folder, cast))
     return placed
 
 
@@ -111,11 +115,13 @@ def shown_path(path: Path, home: Path) -> str:
     return "" if inside == "." else inside
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
 def _stem(video: Path) -> str:
     """Return a video's path without its suffix, as it is on file systems that ignore case."""
     return str(video.with_suffix("")).casefold()
-
-
-def _normal(path: Path) -> Path:
-    """Return an absolute path without ``..``; links in it are kept."""
-    return Path(os.path.abspath(path))

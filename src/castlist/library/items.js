@@ -71,7 +71,7 @@ export function makeCard(item, run) {
 
 function kindOf(item) {
   if (item.kind === "series") return item.state === "unreadable" ? labelOf(item) : `series, ${labelOf(item)}`;
-  if (item.kind === "cast" && item.state !== "unreadable") return `${labelOf(item)}, without its video`;
+  if (item.kind === "cast" && item.state !== "unreadable") return `${labelOf(item)}, ${item.video ? "another cast" : "without its video"}`;
   return labelOf(item);
 }
 

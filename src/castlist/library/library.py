@@ -17,6 +17,7 @@ from platformdirs import user_state_path
 
 from castlist.errors import CastlistError, InputError
 from castlist.io.lock import hold
+from castlist.io.output_guard import is_cast
 from castlist.library.cast_info import CastInfo, Stamp, folder_size, read_cast_info, stamp_of
 from castlist.library.contents import Place, find_contents, key_of, place_videos
 from castlist.library.joining import Joining
@@ -69,6 +70,8 @@ class Library:
         self.folder = Path(os.path.abspath(folder))
         if not self.folder.is_dir():
             raise InputError(f"{folder}: no such folder")
+        if is_cast(self.folder):
+            raise InputError(f"{folder} is a cast; open the folder that holds it, or review it")
         self.version = 0
         self.posters = posters or Posters()
         self.snapshot = Snapshot()
@@ -157,6 +160,8 @@ class Library:
         for video in changed:
             self.facts.pop(video, None)
         self._file_stamps = stamps
+        if not found.unreadable:
+            self.queue.forget_missing()
         if changed or snapshot != self.snapshot:
             self.snapshot = snapshot
             self.version += 1
@@ -215,10 +220,22 @@ class Library:
 def _queue_file(folder: Path, state: Path | None) -> Path:
     """Return the file of the queue of a folder. It is not in the folder, which may be received."""
     if state is None:
-        named = os.environ.get("CASTLIST_STATE")
-        state = Path(named) if named else user_state_path("castlist", appauthor=False)
+        state = _state_folder()
     real = os.fspath(folder.resolve()).encode("utf-8", "surrogatepass")
     return state.absolute() / "queues" / f"{hashlib.sha256(real).hexdigest()[:16]}.json"
+
+
+def _state_folder() -> Path:
+    """Return ``$CASTLIST_STATE``, or ``castlist`` in the user's state folder."""
+    if named := os.environ.get("CASTLIST_STATE"):
+        return Path(named)
+    try:
+        folder = user_state_path("castlist", appauthor=False)
+    except RuntimeError:
+        folder = Path()
+    if not folder.is_absolute():  # containers run as users without a home folder
+        raise CastlistError("there is no home folder for the queue: set CASTLIST_STATE")
+    return folder
 
 
 def _file_stamp(path: Path) -> tuple[int, int]:

@@ -72,7 +72,7 @@ class Posters:
             with open_video(video) as opened:
                 facts = VideoFacts(opened.duration, *opened.size)
                 picture = _poster(opened)
-        except (CastlistError, OSError) as error:
+        except Exception as error:  # one video must not keep the others from their posters
             return VideoFacts(problem=first_line(error))  # not stored: it may be a passing error
         with suppress(CastlistError, OSError):  # a full or read-only disk: made again next time
             if picture is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -163,6 +164,16 @@ class ScanQueue:
                     order[k - 1], order[k] = order[k], before
             self._jobs = order if by < 0 else order[::-1]
 
+    def forget_missing(self) -> None:
+        """Remove paused and failed scans whose video is gone."""
+        gone = {
+            job.video for job in self.jobs()
+            if job.state in ("paused", "failed") and not os.path.exists(job.video)
+        }  # fmt: skip
+        if gone:
+            with self._change():
+                self._jobs = [job for job in self._jobs if job.video not in gone]
+
     def close(self) -> None:
         """Stop the scan that runs, and end. The other jobs stay in the file."""
         with self._condition:
@@ -243,7 +254,8 @@ class ScanQueue:
 def _start(errors: IO[bytes]) -> subprocess.Popen[str]:
     """Return a new worker process."""
     return subprocess.Popen(
-        [sys.executable, "-m", "castlist.library.scan_worker"],
+        # -P: the current folder may be a stranger's, and no module is to be imported from it.
+        [sys.executable, "-P", "-m", "castlist.library.scan_worker"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", bufsize=1,
     )  # fmt: skip
 

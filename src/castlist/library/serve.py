@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 from castlist.library.app import library_app
 from castlist.library.library import Library
@@ -13,14 +12,14 @@ from castlist.review.local_server import run
 
 
 def serve(
-    folder: Path, *, port: int = 0, browser: bool = True, tell: Callable[[str], None] = print
+    library: Library, *, port: int = 0, browser: bool = True, tell: Callable[[str], None] = print
 ) -> None:
-    """Serve the page of a library until interrupted.
+    """Serve the page of a library until interrupted, and close the library.
 
     Parameters
     ----------
-    folder : Path
-        The folder with the videos and casts.
+    library : Library
+        The library.
     port : int
         Port to listen on; 0 chooses a free one.
     browser : bool
@@ -28,5 +27,5 @@ def serve(
     tell : callable
         Called with the address.
     """
-    with closing(Library(folder)) as library, closing(OpenCasts(library)) as casts:
+    with closing(library), closing(OpenCasts(library)) as casts:
         run(library_app(library, casts), port=port, browser=browser, tell=tell)

@@ -105,6 +105,7 @@ def _other(library: Library, key: str, cast: CastInfo) -> dict[str, Any]:
         "read": True,
         "queued": None,
         "videos": list(cast.videos),
+        "video": cast.video is not None,
         "posters": [
             video for video, place in library.snapshot.videos.items()
             if printable(place.video.name) in cast.videos

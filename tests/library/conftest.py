@@ -18,7 +18,7 @@ def own_state(tmp_path_factory, monkeypatch):
 def eventually():
     """Return a function that waits until a condition is true, and returns its value."""
 
-    def wait(condition, seconds=60):
+    def wait(condition, seconds=180):
         until = time.monotonic() + seconds
         while not (value := condition()):
             assert time.monotonic() < until, "it did not happen"

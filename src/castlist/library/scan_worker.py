@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _SECONDS_PER_REPORT = 0.2
-_NICE = 10  # the page stays quick while a scan takes all cores
+_NICE = 5  # the page stays quick while a scan takes all cores
 
 
 def main() -> None:

@@ -262,8 +262,8 @@ def appearances(spans: NDArray[np.float64], gap: float = 0.0) -> list[Appearance
         Seconds. Intervals that overlap, touch or are at most this far apart are merged.
     """
     spans = spans[np.isfinite(spans).all(axis=1)]
-    if not len(spans):
-        return []
+    if len(spans) < 2:  # most characters of a series have one track in a video
+        return [Appearance(start, end, 1) for start, end in spans.tolist()]
     starts, ends = spans[np.argsort(spans[:, 0], kind="stable")].T
     reached = np.maximum.accumulate(ends)
     first = np.flatnonzero(np.concatenate([[True], starts[1:] > reached[:-1] + gap]))

@@ -42,6 +42,9 @@ def find(
     without: Without = None,
     gap: Gap = 0.0,
     shortest: Annotated[float, typer.Option(min=0, help="Leave out shorter scenes (s).")] = 0.0,
+    video: Annotated[
+        str | None, typer.Option(help="Look only in this video, of a cast of several.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find the scenes in which people are seen.
@@ -49,20 +52,19 @@ def find(
     Example: `castlist find season1.cast Anna Ben --together --gap 3`
     """
     from castlist.cast.corrections import Corrections
+    from castlist.export.timeline import number_of, timelines
     from castlist.format import clock
     from castlist.handover.scenes import Mode, SceneSettings, find_scenes
 
     with Corrections(cast) as corrections:
+        every = timelines(corrections)
         scenes = find_scenes(
             corrections, people, Mode.TOGETHER if together else Mode.ANY,
             without=without or (), settings=SceneSettings(gap=gap, shortest=shortest),
+            among=every if video is None else [every[number_of(every, video, cast)]],
         )  # fmt: skip
     if json:
-        print_json([
-            {"video": one.video, "start": round(one.start, 3), "end": round(one.end, 3),
-             "people": list(one.people)}
-            for one in scenes
-        ])  # fmt: skip
+        print_json([one.to_json() for one in scenes])
         return
     rows = [
         [one.video, clock(one.start), clock(one.end), f"{one.seconds:.1f}", ", ".join(one.people)]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +113,10 @@ class Timeline:
         return frame
 
 
-def timelines(corrected: CurrentCast, rate: float | None = None) -> list[Timeline]:
-    """Return one timeline per video of a corrected cast.
+def timelines(
+    corrected: CurrentCast, rate: float | None = None, video: int | None = None
+) -> list[Timeline]:
+    """Return one timeline per video of a corrected cast, or that of one video.
 
     Parameters
     ----------
@@ -122,17 +124,21 @@ def timelines(corrected: CurrentCast, rate: float | None = None) -> list[Timelin
         The cast of a folder.
     rate : float, optional
         Frames per second, instead of the average that the scan recorded.
+    video : int, optional
+        Number of the only video, from 0; all videos if not given.
     """
-    cast, scanned = corrected.cast, corrected.scanned
-    labels = unique_labels(cast)
-    count = len(cast.tracks.videos)
-    made = []
-    for video in range(max(1, count)):
-        about = scanned.films[video if scanned.joined else 0]
-        if not scanned.joined and count > 1 and about.get("name") != cast.tracks.videos[video]:
-            about = {}  # it describes another video
-        made.append(_timeline(cast, labels, video, about, rate))
-    return made
+    cast = corrected.cast
+    labels, owner = unique_labels(cast), cast.labels()
+    numbers = range(max(1, len(cast.tracks.videos))) if video is None else [video]
+    return [_timeline(corrected, labels, owner, number, rate) for number in numbers]
+
+
+def number_of(every: Sequence[Timeline], video: str, folder: Path) -> int:
+    """Return the number of the video with a name; an InputError if there is none."""
+    names = [one.video for one in every]
+    if video not in names:
+        raise InputError(f"{folder} has no video {video!r}; it has {', '.join(names)}")
+    return names.index(video)
 
 
 def unique_labels(cast: Cast) -> list[str]:
@@ -160,9 +166,14 @@ def _breaks(letter: str) -> bool:
 
 
 def _timeline(
-    cast: Cast, labels: list[str], number: int, about: dict[str, Any], rate: float | None
-) -> Timeline:
+    corrected: CurrentCast, labels: list[str], owner: NDArray[np.int64], number: int,
+    rate: float | None,
+) -> Timeline:  # fmt: skip
+    cast, scanned = corrected.cast, corrected.scanned
     videos = cast.tracks.videos
+    about = scanned.films[number if scanned.joined else 0]
+    if not scanned.joined and len(videos) > 1 and about.get("name") != videos[number]:
+        about = {}  # it describes another video
     rows = np.flatnonzero(cast.tracks.video == number)
     tracks = cast.tracks[rows] if len(videos) > 1 else cast.tracks
     video = videos[number] if videos else ""
@@ -174,13 +185,14 @@ def _timeline(
     place = np.full(len(cast.tracks), -1)
     place[rows] = np.arange(len(rows))
     people = []
-    for one, label in zip(cast.characters, labels, strict=True):
+    here = owner[rows]
+    for k in np.unique(here[here >= 0]).tolist():  # a series has many who are not in this video
+        one = cast.characters[k]
         own = place[one.tracks]
         here = own >= 0
-        if here.any():
-            sure = tuple(np.asarray(one.track_sure)[here].tolist())
-            own = own[here]
-            people.append(Person(one, label, own, tuple(appearances(spans[own])), sure))
+        sure = tuple(np.asarray(one.track_sure)[here].tolist())
+        own = own[here]
+        people.append(Person(one, labels[k], own, tuple(appearances(spans[own])), sure))
     size = about.get("size")
     return Timeline(
         one_line(video), exact, (int(size[0]), int(size[1])) if size else None, duration, tracks,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from castlist.cast.current import CurrentCast
 from castlist.errors import CastlistError, InputError
-from castlist.export.timeline import Timeline, timelines
+from castlist.export.timeline import Timeline, number_of, timelines
 from castlist.handover.encoding import add_pictures, format_of, video_path
 from castlist.handover.intervals import union
 from castlist.io.files import replacing
@@ -155,9 +155,7 @@ def _video_of(cast: CurrentCast, video: str | None) -> tuple[Timeline, Path]:
     names = [one.video for one in every]
     if video is None and len(every) > 1:
         raise InputError(f"{cast.folder} has {len(every)} videos; name one of {', '.join(names)}")
-    if video is not None and video not in names:
-        raise InputError(f"{cast.folder} has no video {video!r}; it has {', '.join(names)}")
-    number = names.index(video) if video is not None else 0
+    number = 0 if video is None else number_of(every, video, cast.folder)
     return every[number], video_path(cast, names[number], number)
 
 

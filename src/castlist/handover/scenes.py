@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,13 @@ class Scene:
         """Length in seconds."""
         return self.end - self.start
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the scene as a dict of JSON values, with times in milliseconds' precision."""
+        return {
+            "video": self.video, "start": round(self.start, 3), "end": round(self.end, 3),
+            "people": list(self.people),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True)
 class SceneSettings:
@@ -81,6 +89,7 @@ def find_scenes(
     *,
     without: Sequence[int | str] = (),
     settings: SceneSettings | None = None,
+    among: Sequence[Timeline] | None = None,
 ) -> list[Scene]:
     """Return the scenes of a cast in which people are seen, by video and time.
 
@@ -96,6 +105,8 @@ def find_scenes(
         Characters who must not be seen.
     settings : SceneSettings, optional
         How scenes are made of appearances.
+    among : sequence of Timeline, optional
+        The videos to look in; all of the cast's if not given.
     """
     if not people:
         raise InputError("name at least one person to look for")
@@ -107,20 +118,22 @@ def find_scenes(
     if both := sorted(set(wanted) & set(unwanted)):
         raise InputError(f"character {both[0]} is both wanted and not wanted")
     scenes = []
-    for timeline in timelines(cast):
-        seen = appearances_by_number(timeline, settings.gap)
+    for timeline in timelines(cast) if among is None else among:
+        seen = appearances_by_number(timeline, settings.gap, wanted)
         none = np.empty((0, 2))
         found = combined([seen.get(number, none) for number in wanted], Mode(mode))
+        if not len(found):
+            continue
         # Somebody who must not be seen is not seen between two appearances either way.
-        exact = appearances_by_number(timeline)
-        excluded = [exact[number] for number in unwanted if number in exact]
+        excluded = appearances_by_number(timeline, numbers=unwanted)
         if excluded:
-            found = difference(found, combined(excluded, Mode.ANY))
+            found = difference(found, combined(list(excluded.values()), Mode.ANY))
         found = found[found[:, 1] - found[:, 0] >= settings.shortest]
         found = padded(found, settings.pad, timeline.duration) if settings.pad else found
         always = set(wanted) if mode == Mode.TOGETHER else set()
+        seen_in = _Seen(timeline, always)
         scenes += [
-            Scene(timeline.video, start, end, _people_of(timeline, start, end, always))
+            Scene(timeline.video, start, end, seen_in.labels(start, end))
             for start, end in found.tolist()
         ]
     return scenes
@@ -133,19 +146,41 @@ def combined(sets: Sequence[Intervals], mode: Mode) -> Intervals:
     return reduce(intersection, sets)
 
 
-def appearances_by_number(timeline: Timeline, gap: float = 0.0) -> dict[int, Intervals]:
-    """Return when each character is seen, by number; nearby appearances count as one."""
+def appearances_by_number(
+    timeline: Timeline, gap: float = 0.0, numbers: Sequence[int] | None = None
+) -> dict[int, Intervals]:
+    """Return when characters are seen, by number; nearby appearances count as one.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        A video.
+    gap : float
+        Seconds. Appearances at most this far apart count as one.
+    numbers : sequence of int, optional
+        The characters; all if not given. Those who are not in the video are left out.
+    """
     return {
         person.character.number: union([(one.start, one.end) for one in person.appearances], gap)
         for person in timeline.people
+        if numbers is None or person.character.number in numbers
     }
 
 
-def _people_of(timeline: Timeline, start: float, end: float, always: set[int]) -> tuple[str, ...]:
-    """Return the labels of those who are seen in an interval, and of those who count as seen."""
-    return tuple(
-        person.label
-        for person in timeline.people
-        if person.character.number in always
-        or any(one.start < end and one.end > start for one in person.appearances)
-    )
+class _Seen:
+    """Who is seen in intervals of a video."""
+
+    def __init__(self, timeline: Timeline, always: set[int]) -> None:
+        people = timeline.people
+        self.names = [person.label for person in people]
+        self.always = np.array([person.character.number in always for person in people], bool)
+        every = [(k, one) for k, person in enumerate(people) for one in person.appearances]
+        self.who = np.array([k for k, _ in every], np.int64)
+        self.start = np.array([one.start for _, one in every])
+        self.end = np.array([one.end for _, one in every])
+
+    def labels(self, start: float, end: float) -> tuple[str, ...]:
+        """Return the labels of those who are seen in an interval, or who count as seen."""
+        seen = self.always.copy()
+        seen[self.who[(self.start < end) & (self.end > start)]] = True
+        return tuple(self.names[k] for k in np.flatnonzero(seen).tolist())

@@ -37,6 +37,7 @@ from castlist.review.schemas import (
     answers_of,
 )  # fmt: skip
 from castlist.review.service import new_service, scripts_of
+from castlist.review.watch import watch_routes
 
 _SCRIPTS = scripts_of(__package__) | {"frame.js": "castlist.report"}
 
@@ -78,7 +79,7 @@ def cast_app(
 
     @app.get("/review.css", response_class=Style)
     def stylesheet() -> Response:
-        return Style(str(style(__package__, "review.css")))
+        return Style(style(__package__, "review.css") + text_of(__package__, "watch.css"))
 
     @app.get("/js/{name}", response_class=Script, responses=NAMED)
     def script(name: str) -> Response:
@@ -202,6 +203,7 @@ def cast_app(
 
     add_photo_routes(app, corrections)
     add_export_routes(app, corrections)
+    app.include_router(watch_routes(corrections, videos))
     return app
 
 

@@ -12,10 +12,11 @@ import { notFaces } from "./notfaces.js";
 import { complain, dialogOpen, page, say, settle } from "./page.js";
 import { questions } from "./questions.js";
 import { openRecluster } from "./recluster.js";
+import { watch } from "./watch.js";
 import { count, lasting } from "./words.js";
 
 const EVERY = 2000; // milliseconds between polls
-const views = [cast, character, questions, history, notFaces, exports];
+const views = [cast, character, questions, watch, history, notFaces, exports];
 const main = document.getElementById("main");
 const tools = Object.fromEntries(
   [...document.querySelectorAll(".tools [data-action]")].map((button) => [button.dataset.action, button]));
@@ -24,9 +25,9 @@ let castScroll = 0;
 let away = false; // the server does not answer
 
 function route() {
-  const [name, param] = location.hash.replace(/^#\/?/, "").split("/");
+  const [, name, param] = /^#?\/?([\w-]*)[/?]?(.*)$/.exec(location.hash) ?? [];
   if (name === "character" && /^[0-9]{1,9}$/.test(param ?? "")) return { view: character, param };
-  return { view: views.find((view) => view.name === name && view !== character) ?? cast, param: "" };
+  return { view: views.find((view) => view.name === name && view !== character) ?? cast, param: param ?? "" };
 }
 
 async function go() {
@@ -183,6 +184,7 @@ const everywhere = {
   r: ["R", "redo", redo],
   c: ["C", "go to the cast", to("#/")],
   q: ["Q", "go to the questions", to("#/questions")],
+  w: ["W", "watch the video", to("#/watch")],
   h: ["H", "go to the history", to("#/history")],
   v: ["V", "show the frame of a face, then of the next face", () => document.dispatchEvent(new Event("nextframe"))],
   "?": ["?", "show these keys", () => showKeys(current.view, everywhere)],

@@ -1,0 +1,333 @@
+"""Watch and Find in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from castlist.cast.corrections import Corrections
+from castlist.export.timecode import frame_at, timecode
+from datasets.small_videos import write_video
+from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
+from robustness.review_server import Server
+
+#: Where to put pictures of the views, for the docs; nowhere if not given.
+PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
+SHOWN = "document.querySelector('video')"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A film of six people; the last is a background character."""
+    folder = tmp_path_factory.mktemp("watch") / "film.cast"
+    tracks = made_video(people=6, each=4)
+    write_film(folder.with_name("film.mp4"), tracks)
+    write_folder(folder, tracks, pictures=True)
+    write_frames(folder, tracks)
+    with Corrections(folder) as cast:
+        for number, name in enumerate(("Anna", "Ben", "Clara"), 1):
+            cast.name(number, name)
+        cast.background([6])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(home):
+    with Server(home) as running:
+        yield running
+
+
+@pytest.fixture(params=[(1280, 900)])
+def page(browser, server, request):
+    width, height = request.param
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, permissions=["clipboard-read"]
+    )
+    opened = context.new_page()
+    opened.problems = []
+    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
+    opened.on(
+        "console",
+        lambda said: opened.problems.append(said.text) if said.type == "error" else None,
+    )
+    opened.goto(server.address)
+    opened.wait_for_selector("body[data-view=cast]")
+    yield opened
+    context.close()
+    assert opened.problems == []
+
+
+def until(page, expression, seconds=30):
+    """Wait until a JavaScript expression is true; the page's policy forbids playwright's way."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(30)
+
+
+def watch(page, where="0", frames=True):
+    page.evaluate(f"location.hash = '#/watch/{where}'")
+    page.wait_for_selector("body[data-view=watch]")
+    page.wait_for_selector(".lane-names [role=option]")
+    if frames:
+        until(page, f"{SHOWN}.readyState >= 2")
+
+
+def settled(page, seconds):
+    """Wait until the video shows a time and its boxes."""
+    until(
+        page,
+        f"!{SHOWN}.seeking && {SHOWN}.paused && Math.abs({SHOWN}.currentTime - {seconds}) < 0.3",
+    )
+    page.wait_for_timeout(150)
+
+
+def boxes_in_the_picture(page):
+    """Return the drawn boxes by title, in pixels of the picture as scanned (640 × 360)."""
+    return page.evaluate("""() => {
+      const video = document.querySelector("video");
+      const frame = video.getBoundingClientRect();
+      const scale = Math.min(frame.width / video.videoWidth, frame.height / video.videoHeight);
+      const left = frame.left + (frame.width - video.videoWidth * scale) / 2;
+      const top = frame.top + (frame.height - video.videoHeight * scale) / 2;
+      const [x, y] = [640 / (video.videoWidth * scale), 360 / (video.videoHeight * scale)];
+      return Object.fromEntries([...document.querySelectorAll(".face-box:not([hidden])")].map((box) => {
+        const at = box.getBoundingClientRect();
+        return [box.innerText, [(at.left - left) * x, (at.top - top) * y, at.width * x, at.height * y]];
+      }));
+    }""")  # noqa: E501
+
+
+def boxes_of_the_tracks(home, seconds):
+    """Return the boxes at a time, interpolated between the faces of each track."""
+    found = {}
+    with Corrections(home) as cast:
+        tracks = cast.tracks
+        for one in cast.cast.characters:
+            for row in one.tracks:
+                faces = slice(tracks.offsets[row], tracks.offsets[row + 1])
+                start, end = tracks.spans[row]
+                if start <= seconds < end:
+                    times = tracks.time[faces]
+                    found[one.title] = [
+                        np.interp(seconds, times, side) for side in tracks.box[faces].T
+                    ]
+    return found
+
+
+def appearances(home, title):
+    with Corrections(home) as cast:
+        spans = cast.tracks.spans[cast.character(title).tracks]
+    return sorted(spans.tolist())
+
+
+def shown_time(page):
+    """Return the time of the frame that is shown."""
+    return page.evaluate(
+        f"""() => new Promise((resolve) => {{
+          const video = {SHOWN};
+          video.requestVideoFrameCallback((_, {{ mediaTime }}) => resolve(mediaTime));
+          video.currentTime = video.currentTime + 1e-5;
+        }})"""
+    )
+
+
+@pytest.mark.parametrize("page", [(1280, 900), (400, 800)], indirect=True)
+def test_boxes_are_where_the_faces_are(page, home):
+    start, _end = appearances(home, "Anna")[1]
+    watch(page, f"0?t={start + 0.9}&end={start + 1.1}")
+    settled(page, start + 1.1)
+    for size in (None, {"width": 900, "height": 500}):  # and after the window has another size
+        if size:
+            page.set_viewport_size(size)
+            page.wait_for_timeout(100)
+        found = boxes_in_the_picture(page)
+        truth = boxes_of_the_tracks(home, shown_time(page))
+        assert set(found) == set(truth)
+        assert "Anna" in found
+        for title, box in truth.items():
+            assert found[title] == pytest.approx(box, abs=1.5)
+
+
+def test_boxes_follow_the_video_while_it_plays(page, home):
+    start, end = appearances(home, "Ben")[0]
+    watch(page, f"0?t={start}&end={end}")
+    until(page, f"!{SHOWN}.paused && {SHOWN}.currentTime > {start + 0.3}")
+    drawn = page.evaluate("""() => new Promise((resolve) => {
+      const video = document.querySelector("video");
+      const made = [];
+      const look = (_, { mediaTime }) => requestAnimationFrame(() => {
+        const box = [...document.querySelectorAll(".face-box:not([hidden])")].find((one) => one.innerText === "Ben");
+        made.push([mediaTime, box && parseFloat(box.style.top) * 3.6]);
+        if (made.length < 4) video.requestVideoFrameCallback(look);
+        else resolve(made);
+      });
+      video.requestVideoFrameCallback(look);
+    })""")  # noqa: E501
+    for at, top in drawn:
+        assert top == pytest.approx(boxes_of_the_tracks(home, at)["Ben"][1], abs=1)
+    assert drawn[-1][1] > drawn[0][1]  # they move
+    until(page, f"{SHOWN}.paused")
+    assert page.evaluate(f"{SHOWN}.currentTime") == pytest.approx(end, abs=0.3)
+
+
+def test_an_interval_is_played_by_a_click(page, home, server):
+    watch(page)
+    line = server.get("/api/timeline/0")
+    row = [one["title"] for one in line["characters"]].index("Clara")
+    start, end, _ = line["characters"][row]["spans"][2]
+    canvas = page.locator(".lanes canvas").bounding_box()
+    side = page.locator(".lane-names").bounding_box()["width"]
+    scale = (canvas["width"] - side - 8) / line["duration"]
+    page.mouse.click(
+        canvas["x"] + side + (start + end) / 2 * scale, canvas["y"] + 26 + 34 * row + 17
+    )
+    until(page, f"!{SHOWN}.paused")
+    assert start - 0.05 <= page.evaluate(f"{SHOWN}.currentTime") <= start + 1
+    chosen = page.locator(".lane-names [aria-selected=true]")
+    assert "Clara" in chosen.inner_text()
+    settled(page, end)
+    if PICTURES:
+        page.keyboard.press("p")
+        page.wait_for_timeout(800)
+        page.screenshot(path=f"{PICTURES}/watch.png")
+
+
+def test_keys_move_between_people_appearances_and_frames(page, home):
+    watch(page)
+    people = page.locator(".lane-names")
+    people.focus()
+    names = page.locator(".lane-names [role=option]").all_inner_texts()
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".lane-names [aria-selected=true]").inner_text() == names[1]
+    label = page.evaluate(
+        "document.getElementById("
+        "document.querySelector('.lane-names').getAttribute('aria-activedescendant')).ariaLabel"
+    )
+    title = names[1].splitlines()[0]
+    spans = appearances(home, title)
+    assert label.startswith(f"{title}, appears {len(spans)} times, 0:")
+
+    for start, _ in [span for span in spans if span[0] > 0.05][:2]:
+        page.keyboard.press("n")
+        settled(page, start)
+        assert code(page) == timecode(frame_at(start, Fraction(25)), Fraction(25), False)
+    page.keyboard.press("p")
+    settled(page, next(span for span in spans if span[0] > 0.05)[0])
+
+    # The film has five frames per second; the rate of the tracks is 25.
+    before = shown_time(page)
+    for _ in range(6):
+        page.keyboard.press(".")
+        until(page, f"!{SHOWN}.seeking")
+        page.wait_for_timeout(60)
+    assert shown_time(page) > before
+    later = shown_time(page)
+    page.keyboard.press(",")
+    until(page, f"!{SHOWN}.seeking")
+    page.wait_for_timeout(60)
+    assert shown_time(page) == pytest.approx(later - 0.2, abs=1e-3)
+
+    page.keyboard.press("t")
+    assert code(page) in page.locator("#status").inner_text()
+    assert "On screen: " in page.locator("#status").inner_text()
+    page.keyboard.press("Space")
+    until(page, f"!{SHOWN}.paused")
+    page.keyboard.press("Space")
+    until(page, f"{SHOWN}.paused")
+
+
+def code(page):
+    return page.locator(".timecode").inner_text()
+
+
+def test_background_characters_are_folded_at_the_end(page):
+    watch(page, frames=False)
+    options = page.locator(".lane-names [role=option]:not([hidden])")
+    assert options.count() == 6
+    assert "1 background character" in options.last.inner_text()
+    options.last.click()
+    page.wait_for_selector(".lane-names [data-row='6']")
+    assert (
+        page.locator(".lane-names [role=option]:not([hidden])")
+        .last.inner_text()
+        .startswith("Background 6")
+    )
+
+
+def test_zooming_keeps_the_time_at_the_pointer_and_scrolls(page):
+    watch(page, frames=False)
+    lanes = page.locator(".lanes")
+    box = lanes.bounding_box()
+    assert lanes.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 100)
+    page.keyboard.down("Control")
+    for _ in range(4):
+        page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    until(page, "document.querySelector('.lanes').scrollLeft > 100")
+    page.keyboard.press("0")
+    until(page, "(e => e.scrollWidth === e.clientWidth)(document.querySelector('.lanes'))")
+
+
+def test_time_codes_equal_those_of_exports(page):
+    frames = [0, 1, 29, 30, 1798, 1799, 1800, 1801, 17981, 17982, 107891, 107892, 2589407]
+    for over, under, drop in ((25, 1, False), (24000, 1001, False), (30000, 1001, True),
+                              (60000, 1001, True), (30000, 1001, False)):  # fmt: skip
+        made = page.evaluate(
+            """async ([frames, rate, drop]) => {
+              const { timecode } = await import("./js/timecode.js");
+              return frames.map((frame) => timecode((frame * rate[1]) / rate[0], rate, drop));
+            }""",
+            [frames, [over, under], drop],
+        )
+        assert made == [timecode(frame, Fraction(over, under), drop) for frame in frames]
+
+
+def test_frames_are_shown_where_the_video_cannot_be_played(browser, home, tmp_path):
+    shutil.copytree(home, tmp_path / "film.cast")
+    # Its name and its container are right, but no browser has this codec.
+    picture = np.full((360, 640, 3), 90, np.uint8)
+    write_video(tmp_path / "film.mkv", [picture] * 5, 5, codec="ffv1")
+    (tmp_path / "film.mkv").rename(tmp_path / "film.mp4")
+    with Server(tmp_path / "film.cast") as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        page.goto(server.address)
+        page.wait_for_selector("body[data-view=cast]")
+        watch(page, frames=False)
+        page.get_by_text("The browser cannot play this video").wait_for()
+        page.keyboard.press("n")
+        until(page, "document.querySelector('.still').naturalWidth > 0")
+        box = page.locator(".face-box:not([hidden])").first
+        box.wait_for()
+        chosen = page.locator(".lane-names [aria-selected=true] b").inner_text()
+        assert chosen in page.locator(".face-box:not([hidden])").all_inner_texts()
+        start = next(span[0] for span in appearances(home, chosen) if span[0] > 0.05)
+        assert code(page) == timecode(frame_at(start, Fraction(25)), Fraction(25), False)
+        context.close()
+
+
+def test_a_video_that_begins_late_has_its_boxes_in_place(browser, home, tmp_path):
+    """The first frame is the cast's time 0, whatever time the file gives it."""
+    shutil.copytree(home, tmp_path / "film.cast")
+    pictures = [np.full((360, 640, 3), 10 * k, np.uint8) for k in range(20)]
+    times = [0.4 + k / 5 for k in range(20)]
+    write_video(tmp_path / "film.mp4", pictures, 5, codec="libx264", times=times)
+    with Server(tmp_path / "film.cast") as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        page.goto(server.address)
+        page.wait_for_selector("body[data-view=cast]")
+        watch(page, "0?t=0&end=0.3")
+        until(page, f"{SHOWN}.paused && !{SHOWN}.seeking")
+        shown = shown_time(page)
+        assert shown >= 0.4  # of the file
+        page.wait_for_timeout(100)
+        assert code(page) == timecode(frame_at(shown - 0.4, Fraction(25)), Fraction(25), False)
+        context.close()

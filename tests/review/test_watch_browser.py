@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+import shlex
 import shutil
 import time
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from castlist.cast.corrections import Corrections
+from castlist.cli.app import app
 from castlist.export.timecode import frame_at, timecode
 from datasets.small_videos import write_video
 from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
@@ -46,7 +52,8 @@ def server(home):
 def page(browser, server, request):
     width, height = request.param
     context = browser.new_context(
-        viewport={"width": width, "height": height}, permissions=["clipboard-read"]
+        viewport={"width": width, "height": height},
+        permissions=["clipboard-read", "clipboard-write"],
     )
     opened = context.new_page()
     opened.problems = []
@@ -331,3 +338,81 @@ def test_a_video_that_begins_late_has_its_boxes_in_place(browser, home, tmp_path
         page.wait_for_timeout(100)
         assert code(page) == timecode(frame_at(shown - 0.4, Fraction(25)), Fraction(25), False)
         context.close()
+
+
+def test_scenes_are_found_and_played(page, home, server):
+    page.evaluate("location.hash = '#/find'")
+    page.wait_for_selector("body[data-view=find]")
+    page.keyboard.press("/")
+    for name in ("Anna", "Ben"):  # by the keyboard alone
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f".chip >> text={name}")
+    expected = told(home, "Anna", "Ben", "--together")
+    assert len(expected) == 4
+    assert listed(page, len(expected)) == [
+        [timecode(frame_at(one[side], Fraction(25)), Fraction(25), False)
+         for side in ("start", "end")]
+        for one in expected
+    ]  # fmt: skip
+    assert page.locator(".scene").first.locator("img").count() == 2
+    page.locator("[data-action=command]").click()
+    page.locator("text=The command was copied.").wait_for()
+    words = shlex.split(page.evaluate("navigator.clipboard.readText()"))
+    assert words == ["castlist", "find", str(home.resolve()), "Anna", "Ben", "--together"]
+    page.locator("[data-action=csv]").click()
+    page.locator("text=The list was copied.").wait_for()
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+    assert [float(row["start"]) for row in rows] == [one["start"] for one in expected]
+    if PICTURES:
+        page.wait_for_timeout(800)
+        page.screenshot(path=f"{PICTURES}/find.png")
+
+    page.locator(".scene").nth(1).click()
+    page.wait_for_selector("body[data-view=watch]")
+    start, end = expected[1]["start"], expected[1]["end"]
+    until(page, f"!{SHOWN}.paused && {SHOWN}.currentTime > {start}")
+    assert page.evaluate(f"{SHOWN}.currentTime") < end
+    page.go_back()  # with what was asked
+    page.wait_for_selector("body[data-view=find]")
+    assert listed(page, 4)
+    assert page.evaluate(f"{SHOWN} === null")
+
+
+def test_any_without_and_gap_as_the_command_line_has_them(page, home):
+    page.evaluate("location.hash = '#/find?people=1&people=3&mode=any&without=4'")
+    expected = told(home, "1", "3", "--any", "--without", "4")
+    assert listed(page, len(expected))
+    page.locator("[data-mode=together]").click()
+    assert listed(page, 0) == []
+    page.get_by_text("There is no such scene").wait_for()
+    page.locator("[data-chip='4'] button").click()
+    page.locator("input[name=gap]").fill("9")
+    expected = told(home, "1", "3", "--gap", "9")
+    assert expected
+    assert listed(page, len(expected))
+    page.locator("input[name=shortest]").fill("99")
+    assert listed(page, 0) == []
+
+
+def told(home, *words):
+    result = CliRunner().invoke(app, ["find", str(home), *words, "--json"])
+    return json.loads(result.stdout)
+
+
+def listed(page, number):
+    """Wait for a number of scenes; return their time codes."""
+    page.wait_for_selector("body[data-view=find]")
+    heading = f"document.querySelector('.found h2').innerText.startsWith('{number} scene')"
+    until(page, f"{heading} && document.querySelectorAll('.scene').length === {number}")
+    return [text.split(" – ") for text in page.locator(".scene .times").all_inner_texts()]
+
+
+@pytest.mark.parametrize("page", [(1280, 900), (400, 800)], indirect=True)
+def test_nothing_overflows_the_window(page):
+    width = page.viewport_size["width"]
+    for where in ("watch", "find?people=1&people=2&mode=any"):
+        page.evaluate(f"location.hash = '#/{where}'")
+        page.wait_for_selector(f"body[data-view={where.split('?')[0]}]")
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -5,6 +5,7 @@ import { cast } from "./cast.js";
 import { character } from "./character.js";
 import { el } from "./dom.js";
 import { exports } from "./export.js";
+import { find as scenes } from "./find.js";
 import "./frame.js";
 import { history } from "./history.js";
 import { listen, showKeys } from "./keys.js";
@@ -16,7 +17,7 @@ import { watch } from "./watch.js";
 import { count, lasting } from "./words.js";
 
 const EVERY = 2000; // milliseconds between polls
-const views = [cast, character, questions, watch, history, notFaces, exports];
+const views = [cast, character, questions, watch, scenes, history, notFaces, exports];
 const main = document.getElementById("main");
 const tools = Object.fromEntries(
   [...document.querySelectorAll(".tools [data-action]")].map((button) => [button.dataset.action, button]));

@@ -3,12 +3,14 @@
 Two made casts of 3,000 tracks and 500 characters: one video of 90 minutes, and a series of 200
 videos. Each request is sent ten times to the real server; the best and the worst are printed, in
 milliseconds. ``--frames`` opens the timeline of the 90-minute video in Chromium, scrolls, zooms and
-scrubs it for five seconds each, and prints how many frames per second Chromium's own trace has.
+scrubs it, and prints how many frames per second Chromium presented by its own trace: all, and those
+with everything that the page drew; and the CPU time of the page's main thread per frame.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import tempfile
 import time
@@ -21,8 +23,10 @@ import numpy as np
 
 from benchmarks.bench_page import make_folder
 from castlist import TrackSet, shipped_model
+from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import MODEL, write_about, write_episode, write_labels
 from castlist.learn.model_file import save_model
+from datasets.small_videos import write_video
 from robustness.review_server import Server
 
 TIMES = 10
@@ -115,15 +119,127 @@ def measure_requests(server: Server) -> None:
     }, before=corrected)  # fmt: skip
 
 
+def add_video(folder: Path) -> None:
+    """Write the video of a cast beside it: a grey picture that becomes brighter."""
+    pictures = (np.full((180, 320, 3), k % 250, np.uint8) for k in range(int(2 * SECONDS)))
+    write_video(
+        folder.with_name("film.mp4"), pictures, 2, codec="libx264", preset="ultrafast", g="8"
+    )
+    run = json.loads((folder / RUN).read_text("utf-8"))
+    run["video"] = {"name": "film.mp4", "size": [640, 360], "rate": 2.0}
+    (folder / RUN).write_text(json.dumps(run), "utf-8")
+
+
+def measure_frames(server: Server) -> None:
+    """Print the frames that Chromium presented and dropped during some gestures."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(server.address)
+        page.wait_for_selector("body[data-view=cast]")
+        page.evaluate("location.hash = '#/watch/0'")
+        page.wait_for_selector(".lane-names [role=option]")
+        page.locator(".lanes").evaluate("lanes => lanes.scrollTo(0, 1e6)")
+        page.locator("[data-row=background]").click()  # show all rows
+        page.locator(".lanes").evaluate("lanes => lanes.scrollTo(0, 0)")
+        page.wait_for_timeout(2000)
+        lanes = page.locator(".lanes").bounding_box()
+        assert lanes is not None
+        x, y = lanes["x"] + 0.6 * lanes["width"], lanes["y"] + 0.5 * lanes["height"]
+        devtools = page.context.new_cdp_session(page)
+
+        def scroll(**by: int) -> None:
+            devtools.send(
+                "Input.synthesizeScrollGesture",
+                {"x": x, "y": y, "speed": 1500, "gestureSourceType": "mouse", **by},
+            )
+
+        def zoom() -> None:
+            page.evaluate(
+                """([x, y]) => new Promise((done) => {
+                  const canvas = document.querySelector(".lanes canvas");
+                  let k = 0;
+                  const turn = () => {
+                    canvas.dispatchEvent(new WheelEvent("wheel", { bubbles: true, cancelable: true,
+                      ctrlKey: true, clientX: x, clientY: y, deltaY: k < 150 ? -8 : 8 }));
+                    if (++k < 300) requestAnimationFrame(turn);
+                    else done();
+                  };
+                  turn();
+                })""",
+                [x, y],
+            )
+
+        def scrub() -> None:
+            left, width = lanes["x"] + 200, lanes["width"] - 220
+            page.mouse.move(left, lanes["y"] + 10)
+            page.mouse.down()
+            for k in range(150):
+                page.mouse.move(left + width * k / 150, lanes["y"] + 10)
+                page.wait_for_timeout(16)
+            page.mouse.up()
+
+        print(
+            "| gesture | frames per second | with all updates | dropped | CPU per frame, ms |\n"
+            "|---|---:|---:|---:|---:|"
+        )
+        print_frames(browser, "scroll the rows", lambda: scroll(yDistance=-7500))
+        print_frames(browser, "zoom", zoom)
+        for _ in range(8):
+            page.locator("[data-action=zoom-in]").click()
+        print_frames(browser, "scroll in time", lambda: scroll(xDistance=-7500))
+        page.locator("[data-action=zoom-all]").click()
+        print_frames(browser, "scrub the video", scrub)
+        browser.close()
+
+
+def print_frames(browser: Any, name: str, gesture: Callable[[], None]) -> None:
+    """Trace a gesture and print how many of its frames were shown."""
+    browser.start_tracing(categories=["cc", "benchmark"])
+    gesture()
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    reports = [
+        (event["ts"], event["args"]["frame_reporter"])
+        for event in events
+        if event["name"] == "PipelineReporter" and "frame_reporter" in event["args"]
+    ]
+    # A frame may be reported twice: when the compositor shows it, and when the page has drawn it.
+    states: dict[int, set[str]] = {}
+    for _, one in reports:
+        states.setdefault(one["frame_sequence"], set()).add(one["state"])
+    drawn = sum("STATE_PRESENTED_ALL" in some for some in states.values())
+    shown = sum(any("PRESENTED" in state for state in some) for some in states.values())
+    dropped = sum(some == {"STATE_DROPPED"} for some in states.values())
+    times = [at for at, one in reports if one["state"] != "STATE_NO_UPDATE_DESIRED"]
+    seconds = (max(times) - min(times)) / 1e6
+    main = [event for event in events if event["name"] == "ProxyMain::BeginMainFrame"]
+    frames = [event["tdur"] for event in main if "tdur" in event]
+    spent = np.median(frames) / 1000
+    print(
+        f"| {name} | {shown / seconds:.0f} | {drawn / seconds:.0f} | {dropped} | {spent:.1f} |",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tracks", type=int, default=3000)
     parser.add_argument("--characters", type=int, default=500)
     parser.add_argument("--videos", type=int, default=200)
+    parser.add_argument("--frames", action="store_true", help="measure frames in Chromium instead")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         one, series = Path(home) / "film.cast", Path(home) / "series.cast"
         make_folder(one, given.tracks, given.characters)
+        if given.frames:
+            add_video(one)
+            with Server(one) as server:
+                measure_frames(server)
+            return
         make_series(series, given.videos, given.tracks, given.characters)
         for title, folder in (("one video", one), ("series", series)):
             print(f"\n{title}\n")

@@ -166,39 +166,47 @@ export function makeLanes({ seek, play, choose }) {
 
   // Give the visible rows, and the chosen one, an option each.
   function label(first, free) {
-    const shown = [];
-    for (let k = first; k < free; k++) shown.push(k);
-    if (rows[chosen] && (chosen < first || chosen >= free)) shown.push(chosen);
-    while (options.length < shown.length) {
-      const made = el("div", { role: "option" }, el("img", { alt: "", width: 28, height: 28 }), el("b", {}), el("small", {}));
-      made.firstChild.addEventListener("error", () => made.firstChild.classList.add("none"));
-      options.push(made);
-      names.append(made);
+    const shown = new Map(); // row → position
+    for (let k = first; k < free; k++) shown.set(rows[k], k);
+    if (rows[chosen]) shown.set(rows[chosen], chosen);
+    const held = new Map(options.map((made) => [made.row, made]));
+    const unused = options.filter((made) => !shown.has(made.row));
+    for (const [row, k] of shown) {
+      const made = held.get(row) ?? unused.pop() ?? option();
+      if (made.row !== row) fill(made, row, k);
+      made.hidden = false;
+      made.style.setProperty("transform", `translateY(${RULER + k * ROW - top}px)`);
+      made.setAttribute("aria-selected", String(k === chosen));
     }
-    options.forEach((made, i) => {
-      made.hidden = i >= shown.length;
-      if (made.hidden) return;
-      const row = rows[shown[i]];
-      made.style.setProperty("transform", `translateY(${RULER + shown[i] * ROW - top}px)`);
-      made.setAttribute("aria-selected", String(shown[i] === chosen));
-      if (made.row === row) return;
-      made.row = row;
-      made.id = `lane-${row.key}`;
-      made.dataset.row = row.key;
-      const [image, title, seconds] = made.children;
-      title.textContent = row.title;
-      seconds.textContent = lasting(row.seconds);
-      image.classList.toggle("none", !row.face);
-      if (row.face) image.src = `faces/${encodeURIComponent(row.face)}/0`;
-      else image.removeAttribute("src");
-      made.title = row.title;
-      made.style.setProperty("--who", row.colour);
-      made.setAttribute("aria-setsize", rows.length);
-      made.setAttribute("aria-posinset", shown[i] + 1);
-      made.setAttribute("aria-label", `${row.title}, appears ${count(row.spans.length, "time")}, ${lasting(row.seconds)} on screen`);
-    });
+    for (const made of unused) made.hidden = true;
     if (rows[chosen]) names.setAttribute("aria-activedescendant", `lane-${rows[chosen].key}`);
     else names.removeAttribute("aria-activedescendant");
+  }
+
+  function option() {
+    const image = el("img", { alt: "", width: 28, height: 28, decoding: "async", fetchpriority: "low" });
+    const made = el("div", { role: "option" }, image, el("b", {}), el("small", {}));
+    image.addEventListener("error", () => image.classList.add("none"));
+    options.push(made);
+    names.append(made);
+    return made;
+  }
+
+  function fill(made, row, k) {
+    made.row = row;
+    made.id = `lane-${row.key}`;
+    made.dataset.row = row.key;
+    made.title = row.title;
+    const [image, title, seconds] = made.children;
+    title.textContent = row.title;
+    seconds.textContent = lasting(row.seconds);
+    image.classList.toggle("none", !row.face);
+    if (row.face) image.src = `faces/${encodeURIComponent(row.face)}/0`;
+    else image.removeAttribute("src");
+    made.style.setProperty("--who", row.colour);
+    made.setAttribute("aria-setsize", rows.length);
+    made.setAttribute("aria-posinset", k + 1);
+    made.setAttribute("aria-label", `${row.title}, appears ${count(row.spans.length, "time")}, ${lasting(row.seconds)} on screen`);
   }
 
   function place() {

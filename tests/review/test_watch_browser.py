@@ -7,10 +7,10 @@ import io
 import json
 import os
 import shlex
-import shutil
 import time
 from fractions import Fraction
 
+import av
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from castlist.cast.corrections import Corrections
 from castlist.cli.app import app
 from castlist.export.timecode import frame_at, timecode
-from datasets.small_videos import write_video
+from datasets.small_videos import turn_upright, write_video
 from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
 from robustness.review_server import Server
 
@@ -296,48 +296,75 @@ def test_time_codes_equal_those_of_exports(page):
         assert made == [timecode(frame, Fraction(over, under), drop) for frame in frames]
 
 
-def test_frames_are_shown_where_the_video_cannot_be_played(browser, home, tmp_path):
-    shutil.copytree(home, tmp_path / "film.cast")
-    # Its name and its container are right, but no browser has this codec.
-    picture = np.full((360, 640, 3), 90, np.uint8)
-    write_video(tmp_path / "film.mkv", [picture] * 5, 5, codec="ffv1")
-    (tmp_path / "film.mkv").rename(tmp_path / "film.mp4")
-    with Server(tmp_path / "film.cast") as server:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        page = context.new_page()
-        page.goto(server.address)
-        page.wait_for_selector("body[data-view=cast]")
-        watch(page, frames=False)
-        page.get_by_text("The browser cannot play this video").wait_for()
-        page.keyboard.press("n")
-        until(page, "document.querySelector('.still').naturalWidth > 0")
-        box = page.locator(".face-box:not([hidden])").first
-        box.wait_for()
-        chosen = page.locator(".lane-names [aria-selected=true] b").inner_text()
-        assert chosen in page.locator(".face-box:not([hidden])").all_inner_texts()
-        start = next(span[0] for span in appearances(home, chosen) if span[0] > 0.05)
-        assert code(page) == timecode(frame_at(start, Fraction(25)), Fraction(25), False)
-        context.close()
+def serve(page, data):
+    """Let the browser get other bytes as the video."""
+
+    def answer(route):
+        first = int(route.request.headers.get("range", "bytes=0-")[6:].split("-")[0])
+        headers = {
+            "content-type": "video/mp4", "accept-ranges": "bytes",
+            "content-range": f"bytes {first}-{len(data) - 1}/{len(data)}",
+        }  # fmt: skip
+        route.fulfill(status=206, headers=headers, body=data[first:])
+
+    page.route("**/video/0", answer)
 
 
-def test_a_video_that_begins_late_has_its_boxes_in_place(browser, home, tmp_path):
+def test_frames_are_shown_where_the_video_cannot_be_played(page, home):
+    serve(page, b"no video" * 100)
+    watch(page, frames=False)
+    page.get_by_text("The browser cannot play this video").wait_for()
+    page.keyboard.press("n")
+    until(page, "document.querySelector('.still').naturalWidth > 0")
+    page.locator(".face-box:not([hidden])").first.wait_for()
+    chosen = page.locator(".lane-names [aria-selected=true] b").inner_text()
+    start = next(span[0] for span in appearances(home, chosen) if span[0] > 0.05)
+    assert code(page) == timecode(frame_at(start, Fraction(25)), Fraction(25), False)
+    assert set(page.locator(".face-box:not([hidden])").all_inner_texts()) == set(
+        boxes_of_the_tracks(home, start + 0.01)
+    )
+
+
+def test_a_video_that_begins_late_has_its_boxes_in_place(page, tmp_path):
     """The first frame is the cast's time 0, whatever time the file gives it."""
-    shutil.copytree(home, tmp_path / "film.cast")
     pictures = [np.full((360, 640, 3), 10 * k, np.uint8) for k in range(20)]
     times = [0.4 + k / 5 for k in range(20)]
-    write_video(tmp_path / "film.mp4", pictures, 5, codec="libx264", times=times)
-    with Server(tmp_path / "film.cast") as server:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        page = context.new_page()
-        page.goto(server.address)
-        page.wait_for_selector("body[data-view=cast]")
-        watch(page, "0?t=0&end=0.3")
-        until(page, f"{SHOWN}.paused && !{SHOWN}.seeking")
-        shown = shown_time(page)
-        assert shown >= 0.4  # of the file
-        page.wait_for_timeout(100)
-        assert code(page) == timecode(frame_at(shown - 0.4, Fraction(25)), Fraction(25), False)
-        context.close()
+    film = write_video(tmp_path / "late.mp4", pictures, 5, codec="libx264", times=times)
+    serve(page, film.read_bytes())
+    watch(page, "0?t=0&end=0.3")
+    until(page, f"{SHOWN}.currentTime > 0.4 && {SHOWN}.paused && !{SHOWN}.seeking")
+    shown = shown_time(page)
+    assert shown >= 0.4  # of the file
+    page.wait_for_timeout(100)
+    assert code(page) == timecode(frame_at(shown - 0.4, Fraction(25)), Fraction(25), False)
+
+
+@pytest.mark.parametrize("how", ["turned", "squeezed"])
+def test_boxes_are_in_place_on_a_turned_or_squeezed_picture(page, home, tmp_path, how):
+    """The scan's size is that of the picture as shown, as is the browser's."""
+    film = tmp_path / "film.mp4"
+    if how == "turned":
+        write_video(film, [np.full((640, 360, 3), 99, np.uint8)] * 25, 5, codec="libx264")
+        turn_upright(film, 1)
+    else:
+        with av.open(str(film), "w") as container:
+            stream = container.add_stream("libx264", rate=5)
+            stream.width, stream.height, stream.pix_fmt = 320, 360, "yuv420p"
+            stream.codec_context.sample_aspect_ratio = 2
+            frame = av.VideoFrame.from_ndarray(np.full((360, 320, 3), 99, np.uint8), "bgr24")
+            packets = [packet for _ in range(25) for packet in stream.encode(frame)]
+            for packet in [*packets, *stream.encode(None)]:
+                container.mux(packet)
+    serve(page, film.read_bytes())
+    watch(page, "0?t=3.2&end=3.3")
+    settled(page, 3.3)
+    size = page.evaluate(f"[{SHOWN}.videoWidth, {SHOWN}.videoHeight]")
+    assert size == [640, 360]
+    truth = boxes_of_the_tracks(home, shown_time(page))
+    found = boxes_in_the_picture(page)
+    assert len(found) == 2
+    for title, box in truth.items():
+        assert found[title] == pytest.approx(box, abs=1.5)
 
 
 def test_scenes_are_found_and_played(page, home, server):

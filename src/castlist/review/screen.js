@@ -28,6 +28,7 @@ export function makeScreen({ moved, pressed, state }) {
   let offset = 0; // seconds of the video element at the first frame
   let ready = null; // resolved when the first frame is there, and the offset known
   let pending = null; // where to seek after the seek that is under way
+  let presented = null; // time of the frame that was presented since the last seek
   let stop = null; // when to pause
   let within = 0; // a time well inside the frame that is shown, or that a seek aims at
   let stepped = 0; // where the last step aimed at
@@ -92,7 +93,8 @@ export function makeScreen({ moved, pressed, state }) {
   function listen() {
     if (exact) {
       video.requestVideoFrameCallback((_, { mediaTime }) => {
-        if (!video.seeking && pending === null && ready) show(mediaTime - offset);
+        presented = mediaTime;
+        if (!video.seeking && pending === null) show(mediaTime - offset);
         listen();
       });
     } else {
@@ -118,6 +120,7 @@ export function makeScreen({ moved, pressed, state }) {
       if (exact) {
         video.requestVideoFrameCallback((_, { mediaTime }) => {
           if (mediaTime < 2) offset = mediaTime; // more is no delay of the first frame
+          if (pending === null) show(mediaTime - offset);
           done();
         });
       }
@@ -127,10 +130,13 @@ export function makeScreen({ moved, pressed, state }) {
   function jump() {
     if (pending === null || video.seeking) return;
     const to = pending + offset;
-    pending = null;
+    pending = presented = null;
     video.currentTime = to;
   }
-  video.addEventListener("seeked", jump);
+  video.addEventListener("seeked", () => {
+    if (pending !== null) jump();
+    else if (presented !== null) show(presented - offset); // it came before this event
+  });
   video.addEventListener("loadedmetadata", place);
   still.addEventListener("load", place);
   for (const event of ["play", "pause", "ended"]) video.addEventListener(event, () => state());

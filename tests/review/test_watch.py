@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from castlist import TrackSet
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.cli.app import app
-from datasets.synthetic_casts import episode
+from datasets.synthetic_casts import episode, write_folder
 from robustness.review_server import Server
 
 
@@ -69,6 +70,15 @@ def test_a_series_has_a_timeline_per_video(series):
     assert sum(len(who["spans"]) for who in two["characters"]) == 12
     assert {who["spans"][0][2].split(":")[0] for who in two["characters"]} == {"two"}
     assert series.ask("/api/timeline/2")[0] == 404
+
+
+def test_a_cast_without_faces_has_an_empty_timeline(tmp_path):
+    write_folder(tmp_path / "film.cast", TrackSet.from_faces([]), duration=5.0)
+    with Server(tmp_path / "film.cast") as server:
+        line = server.get("/api/timeline/0")
+        assert (line["characters"], line["frames"], line["playable"]) == ([], [], False)
+        assert server.get("/api/boxes/0?start=0&end=60")["tracks"] == []
+        assert server.ask("/api/find?people=1")[0] == 422
 
 
 def test_a_correction_changes_the_timeline_and_the_boxes(server, home):

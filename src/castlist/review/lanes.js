@@ -316,9 +316,11 @@ export function makeLanes({ seek, play, choose }) {
     },
     // Move the position; scroll to it if it is followed.
     at(seconds, text, follow) {
+      if (!follow || Math.floor(seconds) !== Math.floor(time)) { // each second while it plays
+        ruler.setAttribute("aria-valuenow", Math.floor(seconds));
+        ruler.setAttribute("aria-valuetext", text);
+      }
       time = seconds;
-      ruler.setAttribute("aria-valuenow", Math.floor(seconds));
-      ruler.setAttribute("aria-valuetext", text);
       const x = xOf(time);
       if (follow && !dragging && !whole && (x < side || x > wide - 4)) scroll(time * scale - 0.1 * (wide - side), top);
       place();

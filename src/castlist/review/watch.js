@@ -60,6 +60,7 @@ const zooms = el("div", { class: "filters", role: "group", "aria-label": "Zoom" 
   button("zoom-out", "−", "Zoom out (−)", () => lanes.zoom(1 / 1.6)),
   button("zoom-in", "+", "Zoom in (+)", () => lanes.zoom(1.6)),
   button("zoom-all", "Whole video", "Whole video (0)", () => lanes.all()));
+const tracksOf = el("a", { href: "#/" });
 const films = el("select", { "aria-label": "Video", onchange: () => (location.hash = `#/watch/${films.value}`) });
 const choice = el("div", { class: "films", hidden: true }, films);
 const empty = el("p", { class: "empty", hidden: true }, "No faces were found in this video.");
@@ -69,9 +70,12 @@ const root = el("section", { class: "view watch", tabindex: "-1", "aria-label": 
     el("div", { class: "filters", role: "group", "aria-label": "Playback" }, Object.values(controls)),
     code, who,
     el("div", { class: "filters" }, speed, sound, names, full)),
-  el("div", { class: "controls below" }, el("h2", {}, "Timeline"), zooms),
+  el("div", { class: "controls below" }, el("h2", {}, "Timeline"), el("p", { class: "tracks-of" }, tracksOf), zooms),
   empty, lanes.root);
 
+screen.stage.addEventListener("click", (event) => {
+  if (!event.target.closest(".face-box") && screen.plays) toggle();
+});
 // Space and Enter press the button that has the focus, and nothing else.
 root.addEventListener("keydown", (event) => {
   if ([" ", "Enter"].includes(event.key) && event.target.matches("button, a")) event.stopPropagation();
@@ -189,7 +193,11 @@ function buttons() {
   controls.play.title = playing ? "Pause (Space)" : "Play (Space)";
   for (const one of [controls.play, controls.back, controls.on]) one.disabled = !plays;
   for (const one of [sound, full, speed]) one.hidden = !plays;
-  for (const one of [controls.before, controls.after]) one.disabled = !person()?.spans.length;
+  const row = person();
+  tracksOf.hidden = !row?.number;
+  tracksOf.href = `#/character/${row?.number}`;
+  tracksOf.textContent = row ? `Tracks of ${row.title}` : "";
+  for (const one of [controls.before, controls.after]) one.disabled = !row?.spans.length;
   sound.setAttribute("aria-pressed", String(!screen.video.muted));
 }
 
@@ -257,6 +265,7 @@ export const watch = {
     "+": ["+", "zoom in", () => lanes.zoom(1.6)],
     "-": ["−", "zoom out", () => lanes.zoom(1 / 1.6)],
     0: ["0", "show the whole video", () => lanes.all()],
+    o: ["O", "open the tracks of the chosen person", () => tracksOf.hidden || tracksOf.click()],
     t: ["T", "say the time code and who is on screen", where],
     b: ["B", "names on faces on or off", () => names.click()],
     s: ["S", "sound on or off", () => sound.click()],

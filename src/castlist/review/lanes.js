@@ -172,7 +172,7 @@ export function makeLanes({ seek, play, choose }) {
     const held = new Map(options.map((made) => [made.row, made]));
     const unused = options.filter((made) => !shown.has(made.row));
     for (const [row, k] of shown) {
-      const made = held.get(row) ?? unused.pop() ?? option();
+      const made = held.get(row) ?? unused.shift() ?? option();
       if (made.row !== row) fill(made, row, k);
       made.hidden = false;
       made.style.setProperty("transform", `translateY(${RULER + k * ROW - top}px)`);

@@ -88,6 +88,12 @@ export function makeScreen({ moved, pressed, state }) {
     }
   }
 
+  // When the current frame began, computed from the rate.
+  function began() {
+    const time = video.currentTime - offset;
+    return line?.rate ? Math.floor(time / frame() + 0.01) * frame() : time;
+  }
+
   // Each new frame, with its exact time where the browser tells it.
   const exact = "requestVideoFrameCallback" in video;
   function listen() {
@@ -99,8 +105,7 @@ export function makeScreen({ moved, pressed, state }) {
       });
     } else {
       requestAnimationFrame(() => {
-        const time = video.currentTime - offset;
-        if (plays && !video.seeking && pending === null && Math.abs(time - now) > 1e-4) show(time);
+        if (plays && !video.seeking && pending === null && began() !== now) show(began());
         if (root.isConnected) setTimeout(listen, video.paused ? 100 : 0);
         else setTimeout(listen, 500);
       });
@@ -135,6 +140,7 @@ export function makeScreen({ moved, pressed, state }) {
   }
   video.addEventListener("seeked", () => {
     if (pending !== null) jump();
+    else if (!exact) show(began());
     else if (presented !== null) show(presented - offset); // it came before this event
   });
   video.addEventListener("loadedmetadata", place);

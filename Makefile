@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
 export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test test-slow lint bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
+.PHONY: demo test test-slow lint dist bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -33,6 +33,14 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Wheel and sdist, checked, and the wheel tried in an environment that has nothing else.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python scripts/check_wheel.py dist/*.whl
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench_loss.py
@@ -73,4 +81,4 @@ study: $(READY)
 	$(BIN)/castlist study benchmarks/study.toml -o study-out
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo dist

@@ -25,6 +25,7 @@ GROUPS = {
     "onnx": "castlist[onnx]: networks on other devices",
     "pandas": "castlist[pandas]: casts as data frames",
     "ray": "castlist[ray]: several machines",
+    "docs": "castlist[docs]: the documentation as a site",
     "dev": "castlist[dev]: tests and checks",
     "bench": "castlist[bench]: packages that benchmarks compare castlist with",
 }
@@ -32,7 +33,7 @@ GROUPS = {
 #: Licences that let anybody use, sell and pass on what is built with them.
 COMMERCIAL = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause",
-    "BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib",
+    "BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib",
 }  # fmt: skip
 #: Free for any use too, but who passes the package on passes its source on: never in castlist.
 COPYLEFT = {"GPL-2.0-or-later", "GPL-3.0-or-later"}
@@ -41,11 +42,13 @@ COPYLEFT = {"GPL-2.0-or-later", "GPL-3.0-or-later"}
 READ = {
     "cycler": "BSD-3-Clause",
     "dlib-bin": "BSL-1.0",
+    "docutils": "BSD-2-Clause",  # in part; the rest is public domain; its GPL file is no wheel's
     "fastcluster": "BSD-2-Clause OR GPL-2.0-or-later",
     "igraph": "GPL-2.0-or-later",
     "kiwisolver": "BSD-3-Clause",
     "matplotlib": "PSF-2.0",  # its own, of the PSF's words, with the fonts' and colours' beside it
     "protobuf": "BSD-3-Clause",
+    "ptyprocess": "ISC",
     "scipy": "BSD-3-Clause",
     "shellingham": "ISC",
     "tzdata": "Apache-2.0",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.cli.app import COMMANDS, load
+from castlist.cli.app import COMMANDS, PANELS, load
 from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist
 
@@ -73,6 +75,47 @@ def test_a_correction_imports_neither_decoder_nor_network_nor_questions(tmp_path
     # Tracks are Parquet, and events are checked by Pydantic. pyarrow imports pandas if it is there.
     assert imported_by(*commands) <= {"numpy", "pyarrow", "pandas", "pydantic"}
     assert Corrections(folder).last == 7
+
+
+def test_every_command_is_in_one_panel_of_the_help():
+    assert sorted(name for names in PANELS.values() for name in names) == sorted(COMMANDS)
+    text = castlist("--help").stdout
+    places = [text.index(f"─ {panel} ─") for panel in PANELS]
+    assert places == sorted(places)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("rec", "recluster"),
+        ("scan --min-f", "--min-face"),
+        ("models f", "fetch"),
+        ("export x.cast --to otio --no-dr", "--no-drop-frame"),
+        ("scan fi", ""),  # files: bash completes them itself
+    ],
+)
+def test_completion_in_bash(tmp_path, typed, completed):
+    """Install the completion as a user does, and ask bash for it."""
+    program = tmp_path / "castlist"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.argv[0] = 'castlist'\n"
+        "from castlist.cli import main\nmain()\n"
+    )
+    program.chmod(0o755)
+    script = f"""
+castlist --install-completion >&2
+. ~/.bashrc
+COMP_WORDS=(castlist {typed}) COMP_CWORD={len(typed.split())}
+_castlist_completion castlist
+echo "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        env={**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == completed, done.stderr
 
 
 @pytest.mark.parametrize("words", [*COMMANDS, "models fetch", "models verify", "models licence"])

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from castlist._version import __version__
 
-#: Command → its module and the first line of its docstring, in the order of ``castlist --help``.
+#: Command → its module and the first line of its docstring.
 COMMANDS = {
     "open": ("open", "Open the page of a folder: scan its videos, review and join its casts."),
     "scan": ("scan", "Find the people in a video: how many there are and when each appears."),
@@ -69,17 +69,30 @@ COMMANDS = {
         "Compare all methods of the paper on labelled tracks, with every table and figure.",
     ),
     "models": ("models", "List, download and verify the model weights."),
+    "doctor": ("doctor", "Check this installation: versions, weights, devices and speed."),
+}  # fmt: skip
+
+#: Panel of ``castlist --help`` → its commands, in this order.
+PANELS = {
+    "Scan": ("open", "scan", "models", "doctor"),
+    "Correct": (
+        "review", "name", "merge", "split", "cut", "background", "undo", "redo", "log", "recluster",
+    ),
+    "Series": ("join", "add", "remove"),
+    "Hand over": ("report", "export", "find", "reel", "graph", "blur", "voices"),
+    "Research": ("describe", "train", "finetune", "cluster", "evaluate", "stats", "study"),
 }  # fmt: skip
 
 
 class _Commands(TyperGroup):
     """Imports a command when it is run, not when commands are listed."""
 
-    def get_help_option(self, context: Any) -> Any:
-        option = super().get_help_option(context)
-        if option is not None:
-            option.default = False  # for None, Typer imports Pydantic to convert it to a bool
-        return option
+    def get_params(self, context: Any) -> list[Any]:
+        found = super().get_params(context)
+        for one in found:
+            if one.default is None:  # Typer would import Pydantic to convert it to a bool
+                one.default = False
+        return found
 
     def resolve_command(self, context: Any, words: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(context, words)
@@ -100,7 +113,6 @@ app = typer.Typer(
     name="castlist",
     cls=_Commands,
     help="Find who is in a video, without knowing how many people there are.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -123,5 +135,6 @@ def _version(
             raise typer.Exit(2)
 
 
-for _name, (_, _line) in COMMANDS.items():
-    app.command(_name, help=_line)(lambda: None)
+for _panel, _names in PANELS.items():
+    for _name in _names:
+        app.command(_name, help=COMMANDS[_name][1], rich_help_panel=_panel)(lambda: None)

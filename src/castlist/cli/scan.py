@@ -35,9 +35,22 @@ if TYPE_CHECKING:
 _OTHER_VIDEO = " (-o FOLDER, or --replace)"
 
 
+def _read_defaults(context: typer.Context, videos: list[Path]) -> list[Path]:
+    """Set the defaults of the other parameters from the castlist.toml of the videos."""
+    from castlist.cli.config import find_config, read_config
+
+    path = find_config(videos or ())  # no videos: a shell asks for completions
+    if path is not None:
+        typer.echo(f"castlist: settings from {printable(str(path))}", err=True)
+        context.default_map = dict(read_config(path))
+    return videos
+
+
 def scan(
     videos: Annotated[
-        list[Path], typer.Argument(help="Video files, or folders of videos.", show_default=False)
+        list[Path],
+        typer.Argument(help="Video files, or folders of videos.", show_default=False,
+                       is_eager=True, callback=_read_defaults),
     ],
     out: Annotated[
         Path | None,
@@ -121,6 +134,9 @@ def scan(
 
     A video is identified by its content, not by its name. If the folder holds the cast of another
     video, such as another cut with the same name, nothing is changed without `--replace`.
+
+    Defaults of some options are read from `castlist.toml` in the folder of the video or, if there
+    is none, in your config folder (`castlist doctor` prints where).
 
     Example: `castlist scan episode.mp4`
     """

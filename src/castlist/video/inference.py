@@ -103,6 +103,31 @@ def check_device(device: str) -> None:
         raise InputError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
 
 
+def devices() -> dict[str, list[str]]:
+    """Return the devices that can run networks here, with the backends of each."""
+    found: dict[str, list[str]] = {}
+    for backend, usable in zip(BACKENDS, (_of_openvino, _of_onnxruntime), strict=True):
+        try:
+            here = usable()
+        except Exception:  # not installed, or a library that it needs is missing
+            continue
+        for device in here:
+            found.setdefault(device, []).append(backend)
+    return found
+
+
+def _of_openvino() -> list[str]:
+    return ["cpu"] if "CPU" in _import_openvino().Core().available_devices else []
+
+
+def _of_onnxruntime() -> list[str]:
+    os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")
+    import onnxruntime
+
+    providers = onnxruntime.get_available_providers()
+    return [device for device, provider in DEVICES.items() if provider in providers]
+
+
 def _backend(device: str) -> str:
     """Return the backend for a device."""
     asked = os.environ.get(BACKEND, "")

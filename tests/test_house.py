@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 #: Each room may import from itself and from those before it (docs/development/architecture.md).
 ORDER = [
     ("_version", "errors", "progress"),
-    ("extras", "format", "geometry", "parallel", "ray_cluster"),
+    ("extras", "format", "geometry", "parallel", "plugins", "ray_cluster"),
     ("features",),
     ("tracks",),
     ("io",),

@@ -83,7 +83,7 @@ def test_a_number_out_of_range_is_refused_after_the_name_of_the_file(film):
 def test_the_users_own_file_may_name_a_model(film):
     write(user_file(), "[scan]\nmodel = 'missing.safetensors'\n")
     assert "missing.safetensors" in castlist("scan", film, code=2).stderr
-    assert {"model", "describer"} == USER_ONLY
+    assert {"model", "describer", "detector"} == USER_ONLY
 
 
 def test_videos_with_different_files_are_refused(film, tmp_path):

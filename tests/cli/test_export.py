@@ -45,7 +45,7 @@ def test_options_of_formats(folder):
     ("words", "says"),
     [
         (["film.cast", "--to", "csv"], "film.cast: not a cast"),
-        (["a film é.cast", "--to", "xls"], "Invalid value for '--to'"),
+        (["a film é.cast", "--to", "xls"], "unknown format 'xls'; choose one of csv, json"),
         (["a film é.cast"], "Missing option '--to'"),
         (["a film é.cast", "--to", "vtt", "--by", "track"], "vtt has no ids; only mot"),
         (["a film é.cast", "--to", "edl", "--drop-frame"], "no drop-frame timecode"),

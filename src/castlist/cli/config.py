@@ -30,11 +30,12 @@ KEYS: dict[str, type] = {
     "finetune": bool,
     "device": str,
     "threads": int,
+    "detector": str,
     "describer": str,
     "model": str,
 }
 #: Keys that load code or files, or download: only in the file of the user's config folder.
-USER_ONLY = frozenset({"describer", "model"})
+USER_ONLY = frozenset({"detector", "describer", "model"})
 _NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 

@@ -56,7 +56,7 @@ def describe(
     with licences_shown(), progress() as report:
         tracks, faceless = describe_folder(
             folder,
-            lambda: open_detector(device),
+            lambda: open_detector(device=device),
             lambda: open_describer(describer, device),
             people=read_names(people) if people else None,
             degraded=degraded,

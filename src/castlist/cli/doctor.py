@@ -8,13 +8,16 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module, metadata
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from castlist._version import __version__
 from castlist.cli.common import Json, print_json, print_table, waiting
 from castlist.errors import CastlistError, counted, first_line
+
+if TYPE_CHECKING:
+    from castlist.plugins import Plugin
 
 #: Packages of a plain install that contain compiled code, and their modules.
 REQUIRED = {
@@ -70,6 +73,7 @@ def examine() -> dict[str, Any]:
     """Return the state of this installation: versions, devices, weights, folders, problems."""
     from castlist.cli.config import user_file
     from castlist.parallel import n_cores
+    from castlist.plugins import KINDS, plugins
     from castlist.video.inference import devices
     from castlist.video.weights import DEFAULTS, REGISTRY, cache_folder, verify
 
@@ -105,6 +109,7 @@ def examine() -> dict[str, Any]:
         "cache": {"folder": cache, "writable": _writable(cache)},
         "config": {"file": own and str(own), "exists": bool(own and own.is_file())},
         "h264": _encodes_h264(),
+        "plugins": [_try_plugin(kind, one) for kind in KINDS for one in plugins(kind).values()],
         "problems": problems,
     }
 
@@ -147,6 +152,16 @@ def _rate(call: Callable[[], object], seconds: float) -> float:
 
     done = sum(count for _, count in in_threads(range(n_threads()), work))
     return done / (time.perf_counter() - begun)
+
+
+def _try_plugin(kind: str, plugin: Plugin) -> dict[str, str]:
+    """Return a plugin, and why it cannot be imported."""
+    found = {"kind": kind, "name": plugin.name, "package": plugin.package, "problem": ""}
+    try:
+        plugin.load()
+    except CastlistError as error:
+        found["problem"] = str(error)
+    return found
 
 
 def _fails(module: str) -> str:
@@ -209,6 +224,13 @@ def _print(found: dict[str, Any]) -> None:
             for name, one in found["weights"].items()
         ],
     )  # fmt: skip
+    if found["plugins"]:
+        typer.echo()
+        print_table(
+            ["plugin", "kind", "package", "state"],
+            [[one["name"], one["kind"], one["package"], one["problem"] or "ok"]
+             for one in found["plugins"]],
+        )  # fmt: skip
     cache, config = found["cache"], found["config"]
     state = "" if cache["writable"] else " (cannot be written to: networks start more slowly)"
     devices = (f"{one} ({', '.join(backends)})" for one, backends in found["devices"].items())

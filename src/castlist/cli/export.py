@@ -13,6 +13,12 @@ from castlist.export.mot import By
 from castlist.export.nfo import Kind
 from castlist.export.write import FORMATS, ExportSettings, To, export_cast, export_lines
 from castlist.io.files import printable
+from castlist.plugins import plugins
+
+
+def _formats(incomplete: str) -> list[str]:
+    """Return the formats that begin with what was typed."""
+    return [name for name in (*To, *plugins("exports")) if name.startswith(incomplete)]
 
 _SUFFIXES = ", ".join(
     f"{to}: CAST{form.suffix}" for to, form in FORMATS.items() if form.suffix != f".{to}"
@@ -26,7 +32,8 @@ def _taking(option: str) -> str:
 def export(
     cast: CastFolder,
     to: Annotated[
-        To, typer.Option(help="Format to write.", show_default=False)
+        str, typer.Option(help="Format to write, as listed above, or the name of a plugin.",
+                          show_default=False, autocompletion=_formats)
     ],
     out: Annotated[
         Path | None,

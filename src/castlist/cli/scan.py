@@ -97,9 +97,12 @@ def scan(
         typer.Option("--model", "-m", help="Trained model. Defaults to the one shipped with "
                      "castlist."),
     ] = None,
+    detector: Annotated[
+        str, typer.Option(help="Face detector: yunet, or the name of a plugin.")
+    ] = DEFAULTS[0],
     describer: Annotated[
         str, typer.Option(help="Base CNN: a name listed by `castlist models`, an .onnx file, "
-                          "SE-ResNet50-256:FILE or ResNet50:FILE.")
+                          "SE-ResNet50-256:FILE, ResNet50:FILE, or the name of a plugin.")
     ] = DEFAULTS[1],
     finetune: Annotated[
         bool,
@@ -149,9 +152,9 @@ def scan(
             pace, sample_rate=sample_rate or pace.sample_rate, min_face=min_face,
             min_score=min_score, look_width=look_width,
         ),
-        describer=describer, model=model, n_characters=characters, min_characters=min_characters,
-        max_characters=max_characters, finetune=finetune, device=device,
-        tracks=tracks,
+        detector=detector, describer=describer, model=model, n_characters=characters,
+        min_characters=min_characters, max_characters=max_characters, finetune=finetune,
+        device=device, tracks=tracks,
     )  # fmt: skip
     entries = find_videos(videos, out)
     if tracks is not None and len(entries) > 1:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 
 from castlist.cast.current import CurrentCast
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.export import nfo, xmp
 from castlist.export.chapters import chapters_lines
 from castlist.export.csv import csv_lines
@@ -28,6 +28,7 @@ from castlist.export.vtt import vtt_lines
 from castlist.export.xmp import xmp_lines
 from castlist.io.files import printable, write_lines
 from castlist.io.output_guard import check_file
+from castlist.plugins import plugins
 
 _HEAD = 4096  # bytes in which a sidecar says who made it
 _MAX_NAME = 200  # bytes of a file name without its suffix; file systems allow 255
@@ -78,19 +79,21 @@ class ExportSettings:
 class Format:
     """A format: what it is, and its writer, which takes one video or all of them.
 
-    To add one, write a module beside this one and add it to :class:`To` and ``FORMATS``. Command
-    line and review page are made from this table.
+    To add one, write a module beside this one and add it to :class:`To` and ``FORMATS``, or add it
+    from another package (``docs/plugins``). Command line and review page are made from this table.
 
     Attributes
     ----------
     suffix : str
-        Suffix of its files.
+        Suffix of its files, such as ``.csv``.
     tool : str
         What reads it.
     about : str
         What it contains.
-    of_one, of_all : callable
-        The writer.
+    of_one : callable, optional
+        Takes one video and the settings, and yields the text of its file.
+    of_all : callable, optional
+        Takes all videos and the settings, and yields the text of one file.
     options : tuple of str
         The fields of :class:`ExportSettings` that it takes.
     made_by : str
@@ -99,8 +102,8 @@ class Format:
     """
 
     suffix: str
-    tool: str
-    about: str
+    tool: str = ""
+    about: str = ""
     of_one: Callable[[Timeline, ExportSettings], Iterator[str]] | None = None
     of_all: Callable[[Sequence[Timeline], ExportSettings], Iterator[str]] | None = None
     options: tuple[str, ...] = ()
@@ -186,7 +189,7 @@ def export_cast(
         The cast of a folder.
     to : str
         ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``, ``nfo``,
-        ``xmp``, ``vtt``, ``rttm``, ``cvat``, ``mot`` or ``truth``.
+        ``xmp``, ``vtt``, ``rttm``, ``cvat``, ``mot``, ``truth``, or the name of a plugin.
     out : path, optional
         A file or an existing folder; ``<cast folder>.<suffix>`` in the current folder if not
         given (for ``nfo`` and ``xmp``, ``<video>.<suffix>``). For a cast of several videos, the
@@ -254,9 +257,7 @@ def _prepare(
     cast: CurrentCast, to: str, settings: ExportSettings
 ) -> tuple[Format, list[tuple[str, Iterator[str]]]]:
     """Return the format, and the video and text of each file."""
-    if to not in list(To):
-        raise InputError(f"unknown format {to!r}; choose one of {', '.join(To)}")
-    form = FORMATS[To(to)]
+    form = _format(to)
     for name, why in _WITHOUT.items():
         if getattr(settings, name) is not None and name not in form.options:
             raise InputError(f"{to} {why}")
@@ -269,6 +270,21 @@ def _prepare(
         return form, [("", form.of_all(every, settings))]
     assert form.of_one is not None
     return form, [(one.video, form.of_one(one, settings)) for one in every]
+
+
+def _format(to: str) -> Format:
+    """Return a format of castlist or of a plugin; an InputError if there is none."""
+    if to in list(To):
+        return FORMATS[To(to)]
+    added = plugins("exports")
+    if to not in added:
+        raise InputError(f"unknown format {to!r}; choose one of {', '.join([*To, *added])}")
+    form = added[to].load()
+    if not isinstance(form, Format) or (form.of_one is None) == (form.of_all is None):
+        raise CastlistError(
+            f"the plugin {to} of {added[to].package} does not work (not a Format with one writer)"
+        )
+    return form
 
 
 def _names(videos: Sequence[str]) -> list[str]:

@@ -26,11 +26,12 @@ from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
 from castlist.pipeline.scan_settings import ScanSettings
+from castlist.plugins import version_of
 from castlist.video.describe import describer_file
 from castlist.video.fingerprint import Fingerprint, difference_from, fingerprint
 from castlist.video.frames import Video
 from castlist.video.tracking_settings import TrackingSettings
-from castlist.video.weights import DEFAULTS
+from castlist.video.weights import REGISTRY
 
 # The stages, by their names in ``run.json`` and in progress lines.
 TRACKING = "tracking faces"
@@ -81,10 +82,14 @@ class RunManifest:
         seen, now, other = _identify(video, before.get("video"))
         if other is not None:
             before = {}
-        tracking = [_TRACKING_VERSION, now.to_json(), asdict(settings.tracking), DEFAULTS[0]]
+        tracking = [_TRACKING_VERSION, now.to_json(), asdict(settings.tracking), settings.detector]
+        if settings.detector not in REGISTRY:
+            tracking.append(version_of("detectors", settings.detector))
         if settings.tracks is not None:
             tracking.append(_file_digest(settings.tracks))
         weights = _file_digest(describer_file(settings.describer))
+        if settings.describer not in REGISTRY:
+            weights = weights or version_of("describers", settings.describer)
         prints = {TRACKING: _digest(tracking, settings.describer, weights)}
         bounds = [settings.n_characters, settings.min_characters, settings.max_characters]
         model = _file_digest(settings.model) if settings.model else shipped_print()

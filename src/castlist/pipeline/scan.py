@@ -79,14 +79,14 @@ class Networks:
     """Detectors and describers, opened on first use and kept for the next video."""
 
     def __init__(self) -> None:
-        self._detectors: dict[str, Detector] = {}
+        self._detectors: dict[tuple[str, str], Detector] = {}
         self._describers: dict[tuple[str, str], Describer] = {}
 
-    def detector(self, device: str = "cpu") -> Detector:
-        """Return the default detector on a device."""
-        if device not in self._detectors:
-            self._detectors[device] = open_detector(device)
-        return self._detectors[device]
+    def detector(self, choice: str, device: str) -> Detector:
+        """Return a detector, chosen as in :func:`castlist.open_detector`."""
+        if (choice, device) not in self._detectors:
+            self._detectors[choice, device] = open_detector(choice, device)
+        return self._detectors[choice, device]
 
     def describer(self, choice: str, device: str, progress: Progress = silent) -> Describer:
         """Return a describer, chosen as in :func:`castlist.open_describer`."""
@@ -243,13 +243,13 @@ def _track(
         raise InputError(
             f"the model needs features of {model.describer}, but the describer is {describer.name}"
         )
+    detector = networks.detector(settings.detector, settings.device)
     given = None if settings.tracks is None else ExternalBoxes(read_given(settings.tracks), video)
     began, checkpoint = time.perf_counter(), _open_checkpoint(manifest)
     resumed_at = checkpoint.end
     if not (manifest.folder / RUN).is_file():
         manifest.write()  # marks the folder as a scan's, should this one be interrupted
     if checkpoint.resume_point is not None:
-        detector = networks.detector(settings.device)
         _track_into(checkpoint, video, detector, describer, settings.tracking, given, progress)
     tracks = checkpoint.join(printable(video.path.name), describer.name)
     elapsed = time.perf_counter() - began

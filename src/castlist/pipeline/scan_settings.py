@@ -24,6 +24,8 @@ class ScanSettings:
     ----------
     tracking : TrackingSettings
         Settings of face detection and tracking.
+    detector : str
+        Detector, as :func:`castlist.open_detector` takes it.
     describer : str
         Describer, as :func:`castlist.open_describer` takes it.
     model : Path or None
@@ -40,6 +42,7 @@ class ScanSettings:
     """
 
     tracking: TrackingSettings = field(default_factory=TrackingSettings)
+    detector: str = DEFAULTS[0]
     describer: str = DEFAULTS[1]
     model: Path | None = None
     n_characters: int | None = None

@@ -1,6 +1,6 @@
 """Describing faces with the base CNN: from face images to features.
 
-To add a describer, write a class with the methods of `Describer` and open it in `open_describer`.
+Other packages can add describers, classes with the methods of `Describer` (``docs/plugins``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from castlist.errors import CastlistError, InputError
 from castlist.extras import require
 from castlist.parallel import in_threads
+from castlist.plugins import plugins
 from castlist.progress import Progress, silent
 from castlist.video.align import ALIGNED_SIDE, aligned
 from castlist.video.frames import Image
@@ -125,8 +126,9 @@ def open_describer(
     ----------
     choice : str
         ``sface-tv`` (the default), ``sface`` (of the OpenCV Zoo), other weights listed by
-        ``castlist models``, the path of an ONNX file of the ArcFace kind, or
-        ``SE-ResNet50-256:path`` or ``ResNet50:path`` with a VGGFace2 state dict.
+        ``castlist models``, the path of an ONNX file of the ArcFace kind,
+        ``SE-ResNet50-256:path`` or ``ResNet50:path`` with a VGGFace2 state dict, or the name of a
+        plugin.
     device : str
         A key of :data:`castlist.video.inference.DEVICES`.
     progress : callable
@@ -148,7 +150,11 @@ def open_describer(
             raise InputError(f"{path}: no such file")
         # OpenVINO crashes on some damaged files; onnxruntime does not.
         return OnnxFace(path, device=device, backend="onnxruntime")
-    names = [name for name in REGISTRY if name not in DETECTORS]
+    added = plugins("describers")
+    if choice in added:
+        describer: Describer = added[choice].open(device)
+        return describer
+    names = [*(name for name in REGISTRY if name not in DETECTORS), *added]
     raise InputError(
         f"unknown describer {choice!r}; choose from {', '.join(names)}, the path of an .onnx file, "
         "SE-ResNet50-256:FILE and ResNet50:FILE"

@@ -1,6 +1,6 @@
 """Detecting faces in an image.
 
-To add a detector, write a class with the methods of `Detector` and open it in `open_detector`.
+Other packages can add detectors, classes with the methods of `Detector` (``docs/plugins``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.errors import InputError
+from castlist.plugins import plugins
 from castlist.video.frames import Image, shrunk
-from castlist.video.inference import Input, open_network
+from castlist.video.inference import Input, check_device, open_network
 from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import DEFAULTS, fetch
 
+DEFAULT_DETECTOR = DEFAULTS[0]
 #: Width to which every sampled frame is scaled down: fast, and most faces are large enough.
 LOOK_WIDTH = 640
 #: Once per second frames are wider, to detect small faces: a share of the video's width, at most
@@ -106,15 +109,25 @@ class Detector(Protocol):
         """Return the face at a box in a close-up, rotated or mirrored: one face, or none."""
 
 
-def open_detector(device: str = "cpu") -> Detector:
-    """Return the default detector.
+def open_detector(choice: str = DEFAULT_DETECTOR, device: str = "cpu") -> Detector:
+    """Return a detector, chosen by name.
 
     Parameters
     ----------
+    choice : str
+        ``yunet``, or the name of a plugin.
     device : str
         A key of :data:`castlist.video.inference.DEVICES`.
     """
-    return YuNet(fetch(DEFAULTS[0]), device)
+    check_device(device)
+    if choice == DEFAULT_DETECTOR:
+        return YuNet(fetch(choice), device)
+    added = plugins("detectors")
+    if choice not in added:
+        names = ", ".join([DEFAULT_DETECTOR, *added])
+        raise InputError(f"unknown detector {choice!r}; choose from {names}")
+    detector: Detector = added[choice].open(device)
+    return detector
 
 
 class YuNet:

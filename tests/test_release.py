@@ -6,29 +6,85 @@ import re
 import tomllib
 from pathlib import Path
 
-from castlist import __version__
+import pytest
+import yaml
+
+from castlist import __version__, shipped_model
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
+VERSIONS = [
+    found[1]
+    for one in PROJECT["classifiers"]
+    if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one))
+]
 #: Kinds of change of Keep a Changelog 1.1.0.
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def test_the_changelog_has_this_version_and_the_form_of_keep_a_changelog():
-    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    first, *releases = re.findall(r"^## (.+)$", text, re.M)
+    first, *releases = re.findall(r"^## (.+)$", CHANGELOG, re.M)
     assert first == "[Unreleased]"
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", one) for one in releases)
     assert releases[0].startswith(f"[{__version__}] - ")
-    assert set(re.findall(r"^### (.+)$", text, re.M)) <= KINDS
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.M)) <= KINDS
 
 
 def test_classifiers_begin_at_the_version_that_is_required():
-    versions = [
-        found[1]
-        for one in PROJECT["classifiers"]
-        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one))
-    ]
-    assert PROJECT["requires-python"] == f">={versions[0]}"
-    numbers = [int(version.partition(".")[2]) for version in versions]
+    assert PROJECT["requires-python"] == f">={VERSIONS[0]}"
+    numbers = [int(version.partition(".")[2]) for version in VERSIONS]
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
+def test_the_citation_is_of_this_version_and_of_the_paper():
+    found = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    # What version 1.2.0 of the format requires.
+    assert {"cff-version", "message", "title", "authors"} <= found.keys()
+    assert found["cff-version"] == "1.2.0"
+    assert found["type"] == "software"
+    assert found["version"] == __version__
+    assert f"[{found['version']}] - {found['date-released']}" in CHANGELOG
+    assert found["license"] == PROJECT["license"]
+    paper = found["preferred-citation"]
+    assert {"type", "title", "authors"} <= paper.keys()
+    assert [one["family-names"] for one in paper["authors"]] == ["Tapaswi", "Law", "Fidler"]
+
+
+def test_every_python_version_that_is_claimed_is_in_the_ci_matrix_on_every_system():
+    ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    matrix = ci["jobs"]["test"]["strategy"]["matrix"]
+    assert matrix["python"] == VERSIONS
+    assert [name.partition("-")[0] for name in matrix["os"]] == ["ubuntu", "macos", "windows"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.name
+)
+def test_issue_templates_are_forms(path):
+    form = yaml.safe_load(path.read_text("utf-8"))
+    if path.name == "config.yml":
+        assert isinstance(form["blank_issues_enabled"], bool)
+        return
+    assert {"name", "description", "body"} <= form.keys()
+    ids = [one["id"] for one in form["body"] if one["type"] != "markdown"]
+    assert len(ids) == len(set(ids)) > 0
+    assert all(one["attributes"].get("label") or one["type"] == "markdown" for one in form["body"])
+
+
+def test_figures_of_the_model_card_are_those_of_the_pages_they_come_from():
+    card = (ROOT / "docs" / "research" / "model-card.md").read_text("utf-8")
+    models = (ROOT / "docs" / "research" / "models.md").read_text("utf-8")
+    clips = re.search(r"describer in 8 bits \| (\S+) \| (\S+) \| (.+?) \| (\d+) \| (\S+) %", models)
+    for label, value in zip(
+        ("NMI", "weighted cluster purity (WCP)", "tracks in the wrong character",
+         "excess characters", "repairs per hundred tracks"),
+        clips.groups(), strict=True,
+    ):  # fmt: skip
+        assert f"| {label} | {value} |" in card
+    assert "b = 0.1891" in card
+    assert "b = 0.1891" in models
+    assert f"{shipped_model().b:.4f}" == "0.1891"
+    for file in ("yunet_any_size.onnx", "sface_tv.onnx", "sface_tv.safetensors"):
+        size = (ROOT / "src" / "castlist" / "models" / file).stat().st_size / 1e6
+        assert re.search(rf"`{file}`.*\| {size:.1f} MB \|", card), (file, size)

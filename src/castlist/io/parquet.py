@@ -260,9 +260,12 @@ def _about(path: Path, schema: pa.Schema) -> dict[str, object]:
         about = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path}: unreadable castlist metadata") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
+    found = about.get("format") if isinstance(about, dict) else None
+    if not isinstance(about, dict) or found != FORMAT:
+        newer = type(found) is int and found > FORMAT
         raise InputError(
             f"{path}: not in format {FORMAT}, the one that castlist {__version__} reads"
+            + ("; it was written by a newer version of castlist: update castlist" if newer else "")
         )
     return about
 

@@ -71,9 +71,13 @@ def load_model(path: str | Path) -> BallModel:
         return load_authors_model(path)
     tensors, about = read_tensors(path)
     try:
-        if about["format"] != FORMAT:
+        found = about["format"]
+        if found != FORMAT:
+            newer = type(found) is int and found > FORMAT
+            advice = "it was written by a newer version of castlist: update castlist"
             raise InputError(
-                f"{path}: model format {about['format']}; this castlist reads format {FORMAT}"
+                f"{path}: model format {str(found)[:20]}; this castlist reads format {FORMAT}; "
+                f"{advice if newer else 'train the model again'}"
             )
         dims = [int(d) for d in about["dims"]]
         _require_sizes(dims, [tensors[f"linears.{i}.weight"] for i in range(len(dims) - 1)])

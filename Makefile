@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
 export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test test-slow lint dist bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
+.PHONY: demo test test-slow lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -41,6 +41,10 @@ dist: $(READY)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python scripts/check_wheel.py dist/*.whl
+
+# The documentation as a site in site/; fails on a broken link.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench_loss.py
@@ -81,4 +85,4 @@ study: $(READY)
 	$(BIN)/castlist study benchmarks/study.toml -o study-out
 
 clean:
-	rm -rf $(VENV) demo dist
+	rm -rf $(VENV) demo dist site

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import castlist
+
 DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
@@ -29,3 +31,18 @@ def test_links_between_pages_lead_somewhere():
     for page in [*DOCS.rglob("*.md"), *root.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_reference_has_every_public_name():
+    stub = (Path(castlist.__file__).parent / "__init__.pyi").read_text("utf-8")
+    public = re.findall(r"^from \.([\w.]+) import (\w+)", stub, re.M)
+    listed = re.findall(
+        r"^::: castlist\.([\w.]+)\.(\w+)$", (DOCS / "reference.md").read_text(), re.M
+    )
+    assert sorted(listed) == sorted(one for one in public if one[1] != "__version__")
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    text = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert pages == set(re.findall(r"^ +- [^:]+: (\S+\.md)$", text, re.M))

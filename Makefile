@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
 export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test test-slow lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
+.PHONY: demo test test-slow test-portable lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -28,6 +28,11 @@ test: $(READY)
 test-slow: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
+
+# The command line and files, with what only POSIX has taken away from castlist.
+test-portable: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -p tests.without_posix \
+		tests/io tests/cast tests/cli tests/export tests/test_parallel.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -10,7 +10,6 @@ With ``--load N``, 100 tracks are grouped instead while N other processes are bu
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -87,6 +86,8 @@ def main() -> None:
     began = time.perf_counter()
 
     def tell(stage: str) -> None:
+        import resource  # not on Windows
+
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         print(f"| {stage} | {time.perf_counter() - began:.0f} | {peak:,.0f} |", flush=True)
 

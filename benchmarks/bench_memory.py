@@ -8,7 +8,6 @@ second's.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,8 @@ TRACKS, FACES, IDENTITIES, VIDEOS = 65_076, 40, 1_280, 51
 
 
 def peak_gib() -> float:
+    import resource  # not on Windows
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -136,6 +135,8 @@ def main() -> None:
         began = time.perf_counter()
         found = WAYS[given.way](given.video, given.dlib)
         seconds = time.perf_counter() - began
+        import resource  # not on Windows
+
         used = resource.getrusage(resource.RUSAGE_SELF)
         about = {"seconds": seconds, "processor": used.ru_utime + used.ru_stime}
         about |= {"peak": used.ru_maxrss / 2**20}

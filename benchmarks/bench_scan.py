@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -154,6 +153,8 @@ def main() -> None:
 def scanned(path: Path, checkout: Path, *options: str) -> dict[str, Any]:
     """Scan a video with the code of a checkout, in a process; return the times."""
     shutil.rmtree(path.with_suffix(".cast"), ignore_errors=True)
+    import resource  # not on Windows
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     script = checkout / "benchmarks" / "bench_scan.py"
     done = subprocess.run(

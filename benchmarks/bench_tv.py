@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -106,6 +105,8 @@ def find_clips(folder: Path, names: Sequence[str], *, videos: bool) -> list[Clip
 def scan_clip(clip: Clip, casts: Path, options: Sequence[str]) -> Timing:
     """Scan a clip as a user does, and return how long that took."""
     words = ["scan", str(clip.video), "-o", str(casts), *options]
+    import resource  # not on Windows
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     # Its progress and its errors go where ours go; its table is not wanted.

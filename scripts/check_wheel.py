@@ -30,12 +30,12 @@ ABSENT = ("torch", "sklearn", "numba", "matplotlib", "onnxruntime", "pandas", "r
 class Try:
     """An environment with nothing but a wheel and what it requires, and a folder to work in."""
 
-    def __init__(self, folder: Path, install: Sequence[str]) -> None:
+    def __init__(self, folder: Path, install: Sequence[str], base: str = sys.executable) -> None:
         self.venv, self.home, self.work = (folder / name for name in ("venv", "home", "work"))
         for one in (self.home, self.work):
             one.mkdir()
         begun = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "venv", self.venv], check=True)
+        subprocess.run([base, "-m", "venv", self.venv], check=True)
         self.python = str(self.venv / ("Scripts" if os.name == "nt" else "bin") / "python")
         pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *install], check=True)
@@ -78,6 +78,7 @@ def check(one: Try, film: Path) -> None:
         found = one.run("-c", f"import importlib.util as u; print(u.find_spec({module!r}))")
         expect(found.strip() == "None", f"{module} is installed")
     expect(one.castlist("--version").startswith("castlist "), "no version")
+    expect(json.loads(one.castlist("doctor", "--json"))["problems"] == [], "doctor has complaints")
     (one.work / "film.mp4").write_bytes(film.read_bytes())
     (scanned,) = json.loads(one.castlist("scan", "film.mp4", "--json"))
     count = len(scanned["characters"])
@@ -104,13 +105,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("wheel", type=Path)
-    wheel: Path = parser.parse_args().wheel.resolve()
+    parser.add_argument("--python", default=sys.executable, help="another interpreter to try")
+    given = parser.parse_args()
+    wheel: Path = given.wheel.resolve()
     with tempfile.TemporaryDirectory(prefix="castlist-wheel-") as place:
         folder = Path(place).resolve()
         pictures = fetch_pictures(ROOT / "demo" / "pictures")
         film = compose_demo(pictures, folder / "film.mp4", (320, 180), 5, 2.0)
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        check(Try(folder, ["-c", str(ROOT / "constraints.txt"), str(wheel)]), film)
+        install = ["-c", str(ROOT / "constraints.txt"), str(wheel)]
+        check(Try(folder, install, given.python), film)
     print("the wheel works")
 
 

@@ -26,6 +26,13 @@ FLAGS = [
 ]  # fmt: skip
 
 
+def pytest_collection_modifyitems(items):
+    """Skip, on Windows, tests of what it does not have."""
+    for item in items:
+        if os.name == "nt" and item.get_closest_marker("posix"):
+            item.add_marker(pytest.mark.skip(reason="only POSIX has it"))
+
+
 def research_data(path: Path, setting: str = "CASTLIST_DATA") -> Path:
     """Return a path of the research data; skip the test if it does not exist."""
     if not path.exists():

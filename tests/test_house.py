@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import castlist
+from tests.without_posix import MODULES, NAMES
 
 ROOT = Path(castlist.__file__).parent
 DOCS = Path(__file__).parents[1] / "docs"
@@ -54,6 +55,16 @@ def test_imports_point_one_way(path):
                 same_rank = RANK[there] == RANK[here] and there != here
                 assert RANK[there] <= RANK[here], f"{path}: {here} must not know {there}"
                 assert not same_rank or RANK[here] == 0, f"{path}: {here} must not know {there}"
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_nothing_is_used_that_windows_does_not_have(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        assert not set(names) & MODULES, path
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.attr not in NAMES.get(node.value.id, ()), f"{path}: {node.attr}"
 
 
 def test_everything_public_is_there_and_documented():

@@ -28,6 +28,7 @@ def test_errors_of_jobs_are_raised():
     assert interruptible(max, 3, 4) == 4
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("limit", "cores"),
     [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("nonsense", 8), (None, 8)],
@@ -107,6 +108,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("threshold", [1.0, 1000.0])
 def test_ctrl_c_ends_it(threshold):
     code = CODE.format(n=200_000, threshold=threshold)

@@ -13,8 +13,9 @@ from castlist.pipeline.run_manifest import read_manifest
 from datasets.synthetic_casts import episode, made_video, write_folder
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", [CAST, POINTS, RUN, TRACKS])
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+@pytest.mark.parametrize("make", [lambda p: os.mkfifo(p), lambda p: os.symlink("/dev/zero", p)])
 def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
     folder = write_folder(tmp_path / "film.cast", made_video(2, 1))
     (folder / name).unlink()
@@ -24,6 +25,7 @@ def test_a_pipe_or_a_device_is_no_file_of_a_cast(tmp_path, name, make):
     assert read_manifest(folder / name) == {}
 
 
+@pytest.mark.posix
 def test_a_pipe_is_no_file_of_a_joined_cast(tmp_path):
     join([episode(tmp_path, f"e{k}", seed=k) for k in range(2)], tmp_path / "all.cast")
     for name in (RUN, CAST):

@@ -132,6 +132,7 @@ while True:
 """
 
 
+@pytest.mark.posix
 def test_a_crash_loses_no_committed_event(tmp_path):
     """Killed in the middle of writing, again and again: what it was told is there, is there."""
     for _ in range(3):

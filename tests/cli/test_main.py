@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -45,6 +46,7 @@ def test_an_unexpected_error_is_raised(monkeypatch):
         main()
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("module", ["castlist.cli.app", "castlist.cli.scan"])
 def test_ctrl_c_while_commands_are_imported(module):
     code = (
@@ -87,3 +89,18 @@ def test_a_closed_pipe_ends_the_command_without_a_traceback(tmp_path):
         told = process.stderr.read().decode()
     assert process.returncode == 1
     assert told == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_consoles_without_utf_8(tmp_path, monkeypatch, encoding):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    words = [sys.executable, "-m", "castlist"]
+    subprocess.run([*words, "name", folder, "1", "Łukasz"], capture_output=True, check=True)
+    subprocess.run([*words, "--help"], capture_output=True, check=True)
+    log = subprocess.run([*words, "log", folder, "--json"], capture_output=True, check=True).stdout
+    assert "Łukasz" in str(json.loads(log.decode(encoding)))  # nothing is lost in JSON
+    export = [*words, "export", folder, "--to", "csv", "-o", "-"]
+    text = subprocess.run(export, capture_output=True, check=True).stdout
+    assert "Łukasz" in text.decode("utf-8")  # a file in UTF-8, whatever the console

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import signal
 import subprocess
@@ -26,6 +25,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.posix
 def test_what_a_killed_process_left_is_written_over(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("before")
@@ -51,13 +51,13 @@ def test_two_who_write_one_file_do_not_write_into_each_others(tmp_path):
     assert names(tmp_path) == ["x.json"]
 
 
-@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("locks", [True, pytest.param(False, marks=pytest.mark.posix)])
 def test_what_fails_leaves_nothing(tmp_path, monkeypatch, locks):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     if not locks:
-        monkeypatch.setattr(fcntl, "flock", refuse)
+        monkeypatch.setattr("fcntl.flock", refuse)
     path = tmp_path / "x.json"
     with pytest.raises(ZeroDivisionError), replacing(path) as partial:
         partial.write_text(str(1 / 0))
@@ -68,6 +68,7 @@ def test_what_fails_leaves_nothing(tmp_path, monkeypatch, locks):
     assert names(tmp_path) == ["x.json"]
 
 
+@pytest.mark.posix
 def test_others_may_do_with_a_file_what_the_system_lets_them(tmp_path):
     before = os.umask(0o002)
     try:
@@ -90,13 +91,13 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch, wait)
 
 
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
-@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("locks", [True, pytest.param(False, marks=pytest.mark.posix)])
 def test_links_in_a_folder_of_anybodys_are_not_written_through(tmp_path, monkeypatch, link, locks):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     if not locks:
-        monkeypatch.setattr(fcntl, "flock", refuse)
+        monkeypatch.setattr("fcntl.flock", refuse)
     precious, path = tmp_path / "precious.txt", tmp_path / "s.cast" / "x.json"
     precious.write_text("mine")
     path.parent.mkdir()
@@ -109,7 +110,8 @@ def test_links_in_a_folder_of_anybodys_are_not_written_through(tmp_path, monkeyp
     assert not path.is_symlink()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.posix
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), os.mkdir])
 def test_what_is_no_file_keeps_nobody_waiting(tmp_path, make):
     make(tmp_path / ".x.json.part")
     with replacing(tmp_path / "x.json") as partial:

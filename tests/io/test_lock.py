@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import socket
 import subprocess
@@ -67,11 +66,12 @@ def test_waiting_for_a_lock(tmp_path):
             pass
 
 
+@pytest.mark.posix
 def test_no_lock_on_a_disk_without_locks(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     with locked(tmp_path / "x.cast"), locked(tmp_path / "x.cast"):
         assert not (tmp_path / "x.cast" / LOCK).exists()
     with locked(Path("/proc/none/x.cast")):
@@ -162,6 +162,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path, link):
         assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.posix
 def test_a_pipe_or_folder_in_place_of_the_lock_does_not_block(tmp_path):
     folder = tmp_path / "x.cast"
     folder.mkdir()

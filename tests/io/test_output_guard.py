@@ -94,6 +94,7 @@ def test_what_is_no_part_of_a_cast_may_be_written(single, tmp_path):
             check_file(tmp_path / name, Path(name).suffix)  # and once more
 
 
+@pytest.mark.posix
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "run.json")
     assert not is_cast(tmp_path)

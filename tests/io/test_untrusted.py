@@ -109,8 +109,11 @@ def test_arrays_under_many_names_are_read_under_none(tmp_path):
         load_arrays(path)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("read", [load_array, load_arrays, read_json, read_small])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda p: os.symlink("/dev/zero", p)])
+@pytest.mark.parametrize(
+    "make", [lambda p: os.mkfifo(p), os.mkdir, lambda p: os.symlink("/dev/zero", p)]
+)
 def test_what_is_no_file_is_not_waited_for(tmp_path, read, make):
     make(tmp_path / "a")
     with pytest.raises(InputError, match=r"a: .*not a file, but a folder, a pipe or a device"):

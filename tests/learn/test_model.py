@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -64,7 +63,10 @@ def test_a_saved_model_is_the_same_model(tmp_path):
     assert about["threshold"] == pytest.approx(4 * about["b"])
 
 
+@pytest.mark.posix
 def test_models_are_written_to_the_file_that_is_held(tmp_path, monkeypatch):
+    import fcntl
+
     path, seen, move = tmp_path / "m.safetensors", [], os.replace
 
     def replace(partial, to):

@@ -125,6 +125,7 @@ def test_any_number_of_threads_gives_the_same_folder(sample, scanned, tmp_path, 
     assert files(other.folder) == files(scanned.folder)
 
 
+@pytest.mark.posix
 def test_a_scan_killed_half_way_ends_as_if_it_had_not_been(sample, scanned, tmp_path):
     folder = tmp_path / "killed.cast"
     code = "import sys, castlist.pipeline.scan as s; s._SECONDS_PER_PART = 0; s.scan(*sys.argv[1:])"

@@ -16,6 +16,7 @@ from datasets.synthetic_casts import made_video, write_folder
 from robustness.review_server import Server
 
 
+@pytest.mark.posix
 def test_only_videos_are_played(tmp_path):
     film = write_video(tmp_path / "film.mp4", [plain((9, 9, 9))])
     assert playable(film) == film

@@ -5,6 +5,8 @@ from random import Random
 
 import pytest
 
+pytest.importorskip("resource", reason="Windows has no limits of memory")
+
 from robustness.fuzz_arena import Arena, Failures, what_failed
 from robustness.fuzz_readers import READERS
 

@@ -198,6 +198,7 @@ def test_one_study_per_folder_at_a_time(study, tmp_path):
         assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK]
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_the_processes_of_a_killed_study_end(tmp_path):
     """Workers exit by themselves if only the parent process is killed."""
@@ -225,6 +226,7 @@ def test_the_processes_of_a_killed_study_end(tmp_path):
             time.sleep(0.05)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_study_that_is_interrupted_ends_at_once_and_quietly(tmp_path):
     code = (

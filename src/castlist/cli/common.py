@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -107,8 +108,9 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print one JSON document, in ASCII if the output is not in UTF-8."""
+    utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=not utf8))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

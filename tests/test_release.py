@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from try_dockerfile import instructions
 
 from castlist import __version__, shipped_model
 
@@ -88,3 +89,18 @@ def test_figures_of_the_model_card_are_those_of_the_pages_they_come_from():
     for file in ("yunet_any_size.onnx", "sface_tv.onnx", "sface_tv.safetensors"):
         size = (ROOT / "src" / "castlist" / "models" / file).stat().st_size / 1e6
         assert re.search(rf"`{file}`.*\| {size:.1f} MB \|", card), (file, size)
+
+
+def test_the_steps_of_the_dockerfile_are_read():
+    steps = instructions((ROOT / "Dockerfile").read_text("utf-8"))
+    words = [word for word, _ in steps]
+    assert words.count("FROM") == 2
+    assert words[-2:] == ["ENTRYPOINT", "CMD"]
+    (run,) = [rest for word, rest in steps if word == "RUN"]
+    assert run.split(" && ")[0].strip() == "python -m venv /opt/castlist"
+    (user,) = [rest for word, rest in steps if word == "USER"]
+    assert user.partition(":")[0] != "0"
+    copied = {path for word, rest in steps if word == "COPY" for path in rest.split()[:-1]}
+    for path in copied - {"--from=build", "/opt/castlist"}:
+        assert (ROOT / path).exists()
+        assert f"!{path}" in (ROOT / ".dockerignore").read_text("utf-8")

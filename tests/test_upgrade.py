@@ -25,7 +25,7 @@ from datasets.release_fixture import characters
 from tests.programs import castlist
 
 ARCHIVES = sorted((Path(__file__).parent / "data").glob("castlist-*.zip"))
-KNOWN = {"castlist-0.1.0.zip": "96fcd34569c49b38f31c1f166b0ed49d994f17c02f8d5ed9ad73b46dfa45110c"}
+KNOWN = {"castlist-0.1.0.zip": "6f832875a8ccec6866001e0be06a89614ba1ce8484926b08e24b473b272bfa8b"}
 
 
 @pytest.fixture(params=ARCHIVES, ids=lambda path: path.stem)

@@ -6,7 +6,7 @@ import re
 from castlist.export.write import Format
 
 
-def lines(timelines):
+def lines(timelines, settings):
     """Yield one row per character and video."""
     yield "| video | character | seconds | appearances |\n|---|---|---|---|\n"
     for video in timelines:

@@ -20,6 +20,7 @@ def _formats(incomplete: str) -> list[str]:
     """Return the formats that begin with what was typed."""
     return [name for name in (*To, *plugins("exports")) if name.startswith(incomplete)]
 
+
 _SUFFIXES = ", ".join(
     f"{to}: CAST{form.suffix}" for to, form in FORMATS.items() if form.suffix != f".{to}"
 )

@@ -1,13 +1,17 @@
-"""The library in a real browser: open a folder with one video, scan it, and open its cast."""
+"""The library in a real browser, and the whole way from a video to a reel."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from castlist.cast.corrections import Corrections
+from castlist.video.frames import open_video
+from datasets.small_videos import write_video
 from robustness.review_server import Server
 
 #: Where to put pictures of the page, for the docs; nowhere if not given.
@@ -30,56 +34,119 @@ def server(home):
 
 @pytest.fixture
 def page(browser, server):
+    with opened(browser, server) as running:
+        yield running
+
+
+@contextmanager
+def opened(browser, server):
+    """Open the library; at the end, fail if the page had an error or asked another server."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
+    page = context.new_page()
     problems = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
     asked = []
-    opened.on("request", lambda request: asked.append(request.url))
-    opened.goto(server.address)
-    opened.wait_for_selector(".card")
-    yield opened
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(server.address)
+    page.wait_for_selector(".card")
+    yield page
     context.close()
     assert problems == []
-    assert [url for url in asked if not url.startswith(f"{server.base}/")] == []
+    assert [url for url in asked if not url.startswith((f"{server.base}/", "blob:"))] == []
 
 
-def test_open_scan_wait_review_and_back(page, home, server):
-    card = page.locator(".card")
-    assert card.count() == 1
-    assert "not scanned" in card.inner_text()
-    page.locator(".poster img").wait_for()
-    page.evaluate("document.querySelector('.poster img').decode()")
-    assert page.evaluate("document.querySelector('.poster img').naturalWidth") == 270
+def test_from_an_unknown_video_to_a_reel(browser, portraits, tmp_path):
+    """Open a folder with one video, scan, name two people, find them together, export a reel."""
+    home = tmp_path / "videos"
+    home.mkdir()
+    film = write_duet(home / "Folge 1 é.mp4", portraits)
+    with Server(home, command="open") as server, opened(browser, server) as page:
+        card = page.locator(".card")
+        assert card.count() == 1
+        assert "not scanned" in card.inner_text()
+        page.locator(".poster img").wait_for()
+        page.evaluate("document.querySelector('.poster img').decode()")
 
-    # Scan it, by the keyboard alone.
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("s")
-    page.locator("dialog[open] input").first.fill("1")
-    page.keyboard.press("Enter")
-    page.locator('.card[data-state="scanning"] progress').wait_for()
-    assert "1 scan in the queue" in page.locator(".queue").inner_text()
-    page.reload()  # the queue is the server's
-    page.locator('.card[data-state="scanned"]').wait_for(timeout=60_000)
-    assert page.locator(".queue").is_hidden()
-    assert "1 character" in card.inner_text()
+        # Scan it, by the keyboard alone.
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("s")
+        page.locator("dialog[open]").wait_for()
+        page.keyboard.press("Enter")
+        page.locator('.card[data-state="scanning"] progress').wait_for()
+        assert "1 scan in the queue" in page.locator(".queue").inner_text()
+        page.reload()  # the queue is the server's
+        page.locator('.card[data-state="scanned"]').wait_for(timeout=120_000)
+        assert page.locator(".queue").is_hidden()
+        assert "2 characters" in card.inner_text()
 
-    # The cast opens at an address of its own, and is corrected there.
-    card.get_by_role("link", name="Open").click()
-    page.wait_for_selector('body[data-view="cast"]')
-    assert "/casts/" in page.url
-    page.locator("[data-character] .faces img").first.wait_for()
-    page.evaluate("document.querySelector('.faces img').decode()")  # or it fails
-    page.locator("[data-character] input[type=checkbox]").first.check()
-    page.locator("[data-action=name]").click()
-    page.locator("dialog[open] input").fill("Katherine")
-    page.keyboard.press("Enter")
-    page.wait_for_selector('body[data-last="1"]')
-    page.get_by_role("link", name="Library").click()
-    page.locator('.card[data-state="corrected"]').wait_for()
-    with Corrections(home / "Folge 1 é.cast") as cast:
-        assert [one.name for one in cast.cast.characters] == ["Katherine"]
+        # The cast opens at an address of its own. Name both people.
+        card.get_by_role("link", name="Open").click()
+        page.wait_for_selector('body[data-view="cast"]')
+        assert "/casts/" in page.url
+        for k, name in enumerate(("Katherine", "Guido")):
+            page.locator("[data-character] .faces img").first.wait_for()
+            page.locator("[data-character] input[type=checkbox]").nth(k).check()
+            page.locator("[data-action=name]").click()
+            page.locator("dialog[open] input").fill(name)
+            page.keyboard.press("Enter")
+            page.locator(f'body[data-last="{k + 1}"]').wait_for()
+            page.locator("[data-action=clear]").click()
+
+        # Find where they are together, and watch it.
+        page.get_by_role("link", name="Find").click()
+        field = page.get_by_role("combobox", name="People")
+        for name in ("Kath", "Gui"):
+            field.fill(name)
+            page.keyboard.press("Enter")
+        scene = page.locator("a.scene")
+        scene.wait_for()
+        assert scene.count() == 1
+        assert set(scene.locator(".seen").inner_text().split(", ")) == {"Katherine", "Guido"}
+        picture(page, "find")
+        scene.click()
+        page.wait_for_selector('body[data-view="watch"]')
+        page.locator("video").wait_for()
+
+        # Export a reel of it.
+        page.get_by_role("link", name="Export").click()
+        page.locator("#export-what").select_option("reel")
+        for name in ("Katherine", "Guido"):
+            page.locator('[data-add="people"]').click()
+            page.locator("dialog[open]").get_by_text(name).first.click()
+        page.locator("[data-action=export]").click()
+        page.locator(".events a[download]").wait_for(timeout=60_000)
+        picture(page, "export")
+
+        page.get_by_role("link", name="Library").click()
+        page.locator('.card[data-state="corrected"]').wait_for()
+        picture(page, "library")
+    with Corrections(film.with_suffix(".cast")) as cast:
+        assert {one.name for one in cast.cast.characters} == {"Katherine", "Guido"}
+    (reel,) = (path for path in home.glob("*.mp4") if path != film)
+    with open_video(reel) as made:
+        assert made.duration == pytest.approx(2, abs=0.3)  # both are seen from second 2 to 4
+
+
+def write_duet(path, portraits):
+    """Write a film: two seconds of one person, two of two, two of the other."""
+    people = []
+    for name in ("katherine", "guido"):
+        with open_video(portraits / f"{name}.mp4") as clip:
+            people.append([frame.image()[:360, :320] for frame in clip.frames(0)][:50])
+    size = np.minimum(*(frames[0].shape for frames in people))
+    one, other = ([frame[: size[0], : size[1]] for frame in frames] for frames in people)
+    dark = np.zeros_like(one[0])
+    rows = [*((a, dark) for a in one), *zip(one, other, strict=True), *((dark, b) for b in other)]
+    images = (np.ascontiguousarray(np.hstack(row)) for row in rows)
+    return write_video(path, images, codec="libx264", g="25", sc_threshold="0")
+
+
+def picture(page, name):
+    """Take a picture of the page, for the docs."""
+    if PICTURES:
+        page.wait_for_timeout(500)
+        page.screenshot(path=f"{PICTURES}/{name}.png")
 
 
 def test_search_filter_select_and_names_for_screen_readers(page, home):

@@ -49,7 +49,7 @@ def test_an_export_of_a_plugin(tmp_path):
     assert (tmp_path / "film.cast.md").read_text("utf-8").splitlines() == done
     refused = castlist("export", cast, "--to", "xls", code=2)
     assert "choose one of csv, json" in refused.stderr
-    assert "chapters, markdown\n" in refused.stderr
+    assert "xmp, markdown\n" in refused.stderr
 
 
 @pytest.mark.usefixtures("installed")

@@ -77,5 +77,5 @@ def test_a_missing_or_unreadable_file_is_404(home, tmp_path):
 
 def test_a_lone_surrogate_becomes_a_question_mark():
     assert json.loads(SafeJSONResponse({"name": "\udc80é<"}).body) == {"name": "?é<"}
-    routes = [route for route in cast_app(None).routes if route.path == "/api/cast"]
+    routes = [route for route in cast_app(None).routes if getattr(route, "path", "") == "/api/cast"]
     assert [route.response_class for route in routes] == [SafeJSONResponse]

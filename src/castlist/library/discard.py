@@ -27,3 +27,5 @@ def discard_unfinished(folder: Path) -> None:
         shutil.rmtree(folder / FACES, ignore_errors=True)
         for name in (RUN, TRACKS, POINTS, NEXT_CAST):
             (folder / name).unlink(missing_ok=True)
+            for partial in folder.glob(f".{name}*.part"):  # of a process that was ended
+                partial.unlink(missing_ok=True)

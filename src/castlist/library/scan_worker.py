@@ -22,8 +22,9 @@ _NICE = 5  # the page stays quick while a scan takes all cores
 def main() -> None:
     """Scan the video that standard input names, and report on standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
+    nice = getattr(os, "nice", None)  # not on Windows
+    if nice is not None:
+        nice(_NICE)
     reports = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no report
     wanted = json.loads(sys.stdin.readline())

@@ -73,7 +73,7 @@ def open_page(context, server):
         else page.problems.append(f"asked for {asked.url}"),
     )  # fmt: skip
     page.goto(server.address)
-    page.wait_for_selector("body[data-last]")
+    page.wait_for_selector("body[data-view=cast]")  # scripts have run
     return page
 
 
@@ -178,7 +178,7 @@ def test_name_merge_split_answer_undo_recluster_reload(page, home, server):
     else:
         page.keyboard.press("Escape")
     page.reload()
-    page.wait_for_selector("body[data-last]")
+    page.wait_for_selector("body[data-view=cast]")  # scripts have run
     show(page, "/", "cast")
     titles = page.locator("[data-character]").all_inner_texts()
     assert sum("Anna" in title for title in titles) == 1

@@ -41,7 +41,9 @@ def name_from_photos(folder: Path, photos: Path, describer: str | None, device: 
                 raise InputError(
                     f"{folder} was described by {features}, and {choice} gives {opened.name}"
                 )
-            known, left = describe_photos(photos, open_detector(device=device), opened, progress=report)
+            known, left = describe_photos(
+                photos, open_detector(device=device), opened, progress=report
+            )
         for one in left:
             typer.echo(f"not used: {one}", err=True)
         if not known.people:

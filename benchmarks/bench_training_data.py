@@ -104,7 +104,7 @@ def draw(path: Path, rows: list[Row]) -> None:
                 )  # fmt: skip
         axes[0, column].set_title({"paper": "the paper's recipe", "neighbours": "ours"}[recipe])
         axes[1, column].axhline(1, color="grey", linewidth=0.8)
-        axes[1, column].set(xscale="log", yscale="log", xlabel="training people")
+        axes[1, column].set(xscale="log", xlabel="training people")
     axes[0, 0].set_ylabel("NMI at 4b, %")
     axes[1, 0].set_ylabel("clusters per character at 4b")
     axes[0, -1].legend(fontsize="small")

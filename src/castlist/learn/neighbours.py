@@ -29,13 +29,11 @@ _ROWS = 512
 ROUNDING = 1e-6
 #: Added to the cosine of two points that are one person by other evidence.
 _BONUS = 1.0
-
-
 #: Number of quantiles of the cosines of different people that a model keeps.
 N_QUANTILES = 16
 #: Maximum number of points that these are computed from.
 _MAX_STRANGERS = 3000
-#: Steps in which a reach is chosen, and its maximum: more would cut off people of few tracks.
+#: Steps in which a reach is chosen, and its maximum: a higher one splits people with few tracks.
 _STEP = 0.005
 _MAX_REACH = 0.4
 
@@ -62,9 +60,9 @@ def cosines_of_strangers(
 def reach_of(points: Floats, least: float, false_rate: float, strangers: Floats) -> float:
     """Return the reach for the points of a video, from ``least`` to 0.4.
 
-    It is the lowest at which the expected number of neighbours that are different people is at most
-    ``false_rate`` of all neighbours, or at most one. This number is expected if all pairs were of
-    different people.
+    It is the lowest reach at which expected false pairs are at most ``false_rate`` of the pairs
+    found, or at most one. As many false pairs are expected as there would be if every point were a
+    different person. The result does not depend on the number of threads.
 
     Parameters
     ----------
@@ -81,12 +79,17 @@ def reach_of(points: Floats, least: float, false_rate: float, strangers: Floats)
     if not false_rate or n < 2:
         return least
     reaches = np.arange(least, max(_MAX_REACH, least) + _STEP / 2, _STEP)
-    found = np.zeros(len(reaches), np.int64)
-    for start in range(0, n, _ROWS):
+
+    def count(start: int) -> NDArray[np.int64]:
         similarity = points[start : start + _ROWS] @ points.T
         steps = ((similarity[similarity >= least] - least) / _STEP).astype(np.int64)
-        found += np.bincount(np.minimum(steps, len(found) - 1), minlength=len(found))
-    found = (np.cumsum(found[::-1])[::-1] - n) // 2  # without each point and itself
+        last = len(reaches) - 1
+        return np.bincount(np.minimum(steps, last), minlength=len(reaches))
+
+    at_step = np.zeros(len(reaches), np.int64)
+    for _, some in in_threads(range(0, n, _ROWS), count):
+        at_step += some
+    found = (np.cumsum(at_step[::-1])[::-1] - n) // 2  # without each point and itself
     logarithm = np.interp(reaches, strangers, -np.arange(1.0, N_QUANTILES + 1))
     expected = 2**logarithm * n * (n - 1) / 2
     good = (expected <= false_rate * found) | (expected <= 1)

@@ -429,7 +429,7 @@ def told(home, *words):
 
 def listed(page, number):
     """Wait for a number of scenes; return their time codes."""
-    page.wait_for_selector("body[data-view=find]")
+    page.wait_for_selector("body[data-view=find] main[aria-busy=false]")
     heading = f"document.querySelector('.found h2').innerText.startsWith('{number} scene')"
     until(page, f"{heading} && document.querySelectorAll('.scene').length === {number}")
     return [text.split(" – ") for text in page.locator(".scene .times").all_inner_texts()]

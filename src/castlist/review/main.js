@@ -63,12 +63,16 @@ let running = null;
 let again = false;
 function refresh() {
   again = running !== null;
+  main.ariaBusy = "true"; // what is shown may be of an earlier question
   running ??= (async () => {
     do {
       again = false;
       await once();
     } while (again);
-  })().finally(() => (running = null));
+  })().finally(() => {
+    running = null;
+    main.ariaBusy = "false";
+  });
   return running;
 }
 page.refresh = refresh;

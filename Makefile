@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
 export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test test-slow test-portable lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study study-films setup clean
+.PHONY: demo test test-slow test-portable lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -85,12 +85,9 @@ bench-review: $(READY) $(if $(wildcard $(TV)/truth),study-data/tv-casts)
 bench-tv: $(READY)
 	$(BIN)/python benchmarks/bench_tv.py $(TV) -- $(SCAN)
 
-study-films: $(READY)
-	$(BIN)/python -m datasets.film_tracks $(CASTLIST_DATA) study-data --fold 0
-	$(BIN)/castlist study benchmarks/study_films.toml -o study-films-out
-
 study: $(READY)
-	$(BIN)/python datasets/study_data.py $(CASTLIST_DATA) study-data
+	$(BIN)/python -m datasets.study_data $(CASTLIST_DATA) study-data
+	$(BIN)/python -m datasets.film_tracks $(CASTLIST_DATA) study-data --fold 0
 	$(BIN)/castlist study benchmarks/study.toml -o study-out
 
 clean:

@@ -6,7 +6,7 @@ nobody is in two parts:
 
 - People of Pins and of YouTube Faces are divided into three folds. Those of one fold play the named
   characters of the 12 test episodes (``recast.py``). People of LFW that are not trained on play the
-  background.
+  background. ``ytf.parquet`` has the real tracks of those of YouTube Faces.
 - Everybody else, and LFW's training people, are the pool to train on. A track is one photograph (of
   YouTube Faces: one frame), degraded as television does; each photograph makes two tracks.
   So people of Pins have about 340 tracks, and most people of LFW two.
@@ -21,14 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import TrackSet, write_tracks
+from castlist import TrackSet, read_tracks, write_tracks
 from castlist.cli.common import progress as progress_bar
 from castlist.cli.common import read_names
 from castlist.progress import Progress
 from castlist.video.describe import open_describer
 from castlist.video.detect import open_detector
 from datasets.recast import Photos, key, photographs, recast, recast_folder
-from datasets.study_data import unpack
+from datasets.study_data import describe_ytf, unpack
 
 FOLDS = 3
 LOOKS = 2  # tracks per photograph
@@ -83,6 +83,11 @@ def make(data: Path, work: Path, fold: int, progress: Progress) -> None:
     pool |= {who: lfw[who] for who in trained if who in lfw and key(who) not in known}
     out.mkdir(parents=True, exist_ok=True)
     recast_folder(data / "authors", out / "recast", players, extras, seed=SEED, progress=progress)
+    if not (out / "ytf.parquet").is_file():
+        describe_ytf(faces, work)
+        tracks = read_tracks(work / "ytf.parquet")
+        shown = np.array([key(who) in tested for who in tracks.identity])
+        write_tracks(out / "ytf.parquet", tracks[shown])
     if not (out / "pool.parquet").is_file():
         photos = dict(pool)
         tracks, _ = recast(

@@ -1,10 +1,11 @@
 """Make the data of docs/research/study.md: ``python datasets/study_data.py DATA WORK``.
 
-DATA holds ``authors`` and ``faces`` (docs/research/data.md). WORK receives the photographs and,
-described by SFace, these tracks: LFW's training and validation people, YouTube Faces, and the 12
-recast episodes. For validation, the BBT episodes are recast with other people and with people who
-look alike, and the BUFFY episodes with other people. ``--for review`` makes only recast episodes,
-and BBT's once more. Files that exist are not made again.
+DATA holds ``authors`` and ``faces`` (docs/research/data.md). WORK receives the photographs and
+these tracks: LFW's training people as on television, LFW's validation people, YouTube Faces, and
+the 12 recast episodes. For validation, the BBT episodes are recast with other people and with
+people who look alike, and the BUFFY episodes with other people. LFW is also described by other
+networks, of which some are for research only. ``--for review`` makes only recast episodes, and
+BBT's once more. Files that exist are not made again.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from castlist.cli.common import progress as progress_bar
 from castlist.cli.common import read_names
 from datasets.recast import key, photographs, recast_folder
 
-# What is trained on, each photograph and copies degraded as television does, all different; what is
-# validated on, stretches of faces that look alike, as the tracks of a video do.
-LOOKS = {"train": ("--degraded", "3"), "val": ("--television", "4")}
+FACES = 24_000  # of LFW's training people
+OTHER_DESCRIBERS = ("sface", "edgeface", "arcface-mbf")  # the last two are for research only
 NAMED_IN_TEST = 37
 SEED, VALIDATION_SEED = 1, 2
 # More of validation. BUFFY's have a cast each: all of them together, and the sixth, have more
@@ -45,18 +45,31 @@ def unpack(faces: Path, work: Path, *names: str) -> None:
 
 def describe(folder: Path, out: Path, *options: str) -> None:
     if not out.is_file():
-        words = ["castlist", "describe", str(folder), *options, "-o", str(out)]
-        print("$", *words, flush=True)
-        subprocess.run([sys.executable, "-m", *words], check=True)
+        run(["-m", "castlist", "describe", str(folder), *options, "-o", str(out)])
 
 
-def describe_lfw(faces: Path, work: Path, prefix: str = "", *options: str) -> None:
-    """Describe the photographs that are trained on and validated on."""
+def run(words: list[str]) -> None:
+    print("$ python", *words, flush=True)
+    subprocess.run([sys.executable, *words], check=True)
+
+
+def describe_lfw(faces: Path, work: Path) -> None:
+    """Describe LFW's training people as on television, and its validation people.
+
+    A track of validation is a stretch of faces that look alike, as the tracks of a video do.
+    """
     unpack(faces, work, "lfw")
-    for part in ("train", "val"):
-        people = str(faces / f"lfw_{part}_ids.txt")
-        file = work / f"{prefix}{part}.parquet"
-        describe(work / "lfw", file, "--people", people, *LOOKS[part], *options)
+    made, people = work / "television", str(faces / "lfw_train_ids.txt")
+    degrade = ["-m", "datasets.television_faces", str(work / "lfw"), people, str(made)]
+    if not (made / "faces.npz").is_file():  # written last
+        run([*degrade, "--count", str(FACES)])
+    for describer in ("", *OTHER_DESCRIBERS):
+        prefix, option = (f"{describer}_", ["--describer", describer]) if describer else ("", [])
+        tracks = work / f"{prefix}television.parquet"
+        if not tracks.is_file():
+            run([*degrade, "--describe", str(tracks), *option])
+        validation = ["--people", str(faces / "lfw_val_ids.txt"), "--television", "4", *option]
+        describe(work / "lfw", work / f"{prefix}val.parquet", *validation)
 
 
 def describe_ytf(faces: Path, work: Path) -> None:
@@ -128,8 +141,6 @@ def main() -> None:
     recast_part(data, work, ALIKE)
     describe_lfw(data / "faces", work)
     describe_ytf(data / "faces", work)
-    # Another base CNN, for the ablation; its weights are for research only.
-    describe_lfw(data / "faces", work, "mbf_", "--describer", "arcface-mbf")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -29,7 +30,7 @@ from castlist.geometry import iou
 from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.video.degrade import degrade, draw_look
-from castlist.video.describe import Describer, open_describer
+from castlist.video.describe import DEFAULT_DESCRIBER, Describer, open_describer
 from castlist.video.detect import WEAK, Detector, open_detector
 from castlist.video.frames import Image
 from castlist.video.images import face_in, picture_tracks, read_picture
@@ -267,7 +268,8 @@ def key(person: str) -> str:
 
 def recast_folder(
     authors: Path, out: Path, named: Mapping[str, Photos], background: Mapping[str, Photos],
-    *, videos: str = "*", seed: int = 0, alike: bool = False, progress: Progress = silent,
+    *, videos: str = "*", seed: int = 0, alike: bool = False, describer: str = DEFAULT_DESCRIBER,
+    progress: Progress = silent,
 ) -> None:  # fmt: skip
     """Recast the episodes of a folder and write what was made, unless it is there already.
 
@@ -297,8 +299,9 @@ def recast_folder(
         for character, person in players.items()
     }
     filled, pictures = recast(
-        tracks, photos, open_detector, open_describer, seed=seed, progress=progress
-    )
+        tracks, photos, open_detector, partial(open_describer, describer), seed=seed,
+        progress=progress,
+    )  # fmt: skip
     for i, video in enumerate(filled.videos):
         own = np.flatnonzero(filled.video == i)
         folder = out / "faces" / video
@@ -320,6 +323,7 @@ def main() -> None:
     parser.add_argument("--background-people", type=Path, help="only these, one a line")
     parser.add_argument("--videos", default="*", help="which episodes, such as 'bbt_*'")
     parser.add_argument("--alike", action="store_true", help="with people who look alike")
+    parser.add_argument("--describer", default=DEFAULT_DESCRIBER)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     folders = ((given.named, given.named_people), (given.background, given.background_people))
@@ -329,7 +333,8 @@ def main() -> None:
     with progress_bar() as report:
         recast_folder(
             given.authors, given.out, named, background,
-            videos=given.videos, seed=given.seed, alike=given.alike, progress=report,
+            videos=given.videos, seed=given.seed, alike=given.alike, describer=given.describer,
+            progress=report,
         )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from castlist.cli.common import progress as progress_bar
 from castlist.cli.common import read_names
+from castlist.video.describe import DEFAULT_DESCRIBER
 from datasets.recast import key, photographs, recast_folder
 
 FACES = 24_000  # of LFW's training people
@@ -78,8 +79,11 @@ def describe_ytf(faces: Path, work: Path) -> None:
     describe(work / "ytf", work / "ytf.parquet")
 
 
-def recast_part(data: Path, work: Path, part: str) -> None:
-    """Recast the 12 episodes for the test, or, with other people, BBT's for validation."""
+def recast_part(data: Path, work: Path, part: str, describer: str = "") -> None:
+    """Recast the 12 episodes for the test, or, with other people, BBT's for validation.
+
+    If a describer is given, the folder's name begins with its name.
+    """
     faces = data / "faces"
     unpack(faces, work, "lfw", "pins")
     pins = photographs(work / "pins")
@@ -98,11 +102,12 @@ def recast_part(data: Path, work: Path, part: str) -> None:
     unnamed = photographs(work / "lfw", read_names(faces / f"lfw_{list_of}_ids.txt"))
     # People of Pins play named characters only, so nobody is in both parts.
     unnamed = {one: unnamed[one] for one in unnamed if key(one) not in map(key, pins)}
-    print(f"recasting {part}", flush=True)
+    print(f"recasting {part} {describer}", flush=True)
+    out = work / (f"{describer}_{part}" if describer else part)
     with progress_bar() as report:
         recast_folder(
-            data / "authors", work / part, named, unnamed,
-            videos=videos, seed=seed, alike=part == ALIKE, progress=report,
+            data / "authors", out, named, unnamed, videos=videos, seed=seed,
+            alike=part == ALIKE, describer=describer or DEFAULT_DESCRIBER, progress=report,
         )  # fmt: skip
 
 
@@ -139,6 +144,8 @@ def main() -> None:
         recast_part(data, work, "review_val/bbt")
         return
     recast_part(data, work, ALIKE)
+    for describer in OTHER_DESCRIBERS:  # to choose the epoch of their models
+        recast_part(data, work, "recast_val", describer)
     describe_lfw(data / "faces", work)
     describe_ytf(data / "faces", work)
 

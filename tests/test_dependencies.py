@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+import sys
+from importlib import metadata, util
 
 import dependencies
 import installed
@@ -12,12 +13,19 @@ from installed import GROUPS, Package, allowed, packages, pins
 
 from castlist.video.weights import DEFAULTS, REGISTRY
 
+#: Other systems, and PyTorch with CUDA, install packages that are not on the page.
+as_on_the_page = pytest.mark.skipif(
+    sys.platform != "linux" or util.find_spec("triton") is not None,
+    reason="the page is of Linux with PyTorch for the processor",
+)
+
 
 @pytest.fixture(scope="module")
 def listed():
     return rows(PAGE.read_text("utf-8"))
 
 
+@as_on_the_page
 def test_what_is_installed_is_pinned_and_on_the_page(listed):
     here = {}
     for group in GROUPS:
@@ -29,6 +37,7 @@ def test_what_is_installed_is_pinned_and_on_the_page(listed):
     assert complaints(here, listed, pins()) == []
 
 
+@as_on_the_page
 def test_the_page_is_the_one_that_is_written():
     """All of it, but for which packages of [bench] ask for one: those need not be here."""
     text, pinned = PAGE.read_text("utf-8"), pins()

@@ -6,7 +6,6 @@ import itertools
 import xml.etree.ElementTree as ET
 
 import av
-import opentimelineio
 import pytest
 
 from castlist.export.chapters import NOBODY, chapter_list, chapters_lines
@@ -14,6 +13,8 @@ from castlist.export.fcpxml import fcpxml_lines
 from castlist.export.premiere import premiere_lines
 from castlist.export.timecode import exact_rate
 from tests.export.casts import AWKWARD, made_timeline, nobody
+
+opentimelineio = pytest.importorskip("opentimelineio")  # no wheels for Python 3.14
 
 RATES = [24000 / 1001, 25, 29.97, 60]
 

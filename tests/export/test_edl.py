@@ -3,13 +3,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import opentimelineio
 import pytest
 
 from castlist import InputError
 from castlist.export.edl import edl_lines
 from castlist.export.timecode import exact_rate
 from tests.export.casts import AWKWARD, made_timeline, nobody
+
+opentimelineio = pytest.importorskip("opentimelineio")  # no wheels for Python 3.14
 
 MARKER = re.compile(r" \|C:ResolveColor(\w+) \|M:([^|]*) \|D:(\d+)")
 

@@ -8,7 +8,6 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-import opentimelineio
 import pytest
 import webvtt
 
@@ -50,6 +49,7 @@ def test_every_format_is_whole_all_the_same(cast, tmp_path, to):
     elif to == To.JSON:
         assert person.label in {who["label"] for who in json.loads(text)["characters"]}
     elif to == To.OTIO:
+        opentimelineio = pytest.importorskip("opentimelineio")  # no wheels for Python 3.14
         (clip,) = opentimelineio.adapters.read_from_string(text, "otio_json").find_clips()
         assert len(clip.markers) == turns
         assert "/" not in clip.media_reference.target_url

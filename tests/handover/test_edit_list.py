@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import opentimelineio
 import pytest
 
 from castlist import InputError
@@ -10,6 +9,8 @@ from castlist.export.timeline import timelines
 from castlist.handover.edit_list import EDIT_LISTS, cuts_of
 from castlist.handover.scenes import find_scenes
 from tests.export.casts import made_cast
+
+opentimelineio = pytest.importorskip("opentimelineio")  # no wheels for Python 3.14
 
 ADAPTERS = {
     "otio": "otio_json", "edl": "cmx_3600", "fcpxml": "fcpx_xml", "premiere": "fcp_xml"

@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export CASTLIST_DATA ?= $(abspath $(or $(wildcard ../shared/data),data))
 export CASTLIST_PAPER ?= $(abspath $(or $(wildcard ../shared/paper),data/paper))
 
-.PHONY: demo test test-slow test-portable lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
+.PHONY: demo test test-slow test-portable test-notebooks lint dist docs bench bench-linkage bench-scan bench-bounded bench-ray bench-review bench-tv study setup clean
 
 setup: $(READY)
 
@@ -29,10 +29,15 @@ test-slow: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
-# The command line and files, with what only POSIX has taken away from castlist.
+# All that reads and writes files or starts processes, with what only POSIX has taken away.
 test-portable: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -p tests.without_posix \
-		tests/io tests/cast tests/cli tests/export tests/test_parallel.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -p tests.without_posix \
+		tests/io tests/video tests/cast tests/report tests/export tests/handover tests/pipeline \
+		tests/library tests/cli tests/test_parallel.py tests/test_plugins.py tests/test_upgrade.py
+
+# The notebooks of docs/notebooks, from beginning to end.
+test-notebooks: $(READY)
+	$(BIN)/python -m pytest -m slow tests/test_notebooks.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

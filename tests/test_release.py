@@ -104,3 +104,9 @@ def test_the_steps_of_the_dockerfile_are_read():
     for path in copied - {"--from=build", "/opt/castlist"}:
         assert (ROOT / path).exists()
         assert f"!{path}" in (ROOT / ".dockerignore").read_text("utf-8")
+
+
+def test_ci_executes_the_notebooks_and_tries_the_wheel():
+    steps = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    targets = {"test", "test-notebooks", "lint", "dist", "docs"}
+    assert {f"make {target}" for target in targets} <= set(steps)

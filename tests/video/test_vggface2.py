@@ -309,7 +309,7 @@ def test_values_that_are_not_finite(weights, tmp_path):
 
 class Hostile:
     def __reduce__(self):
-        return os.mkdir, ("pwned",)
+        return os.makedirs, ("pwned",)
 
 
 def test_a_pickle_with_code_is_refused_unrun(tmp_path, monkeypatch):

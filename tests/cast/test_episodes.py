@@ -29,7 +29,7 @@ def test_pictures_of_an_add_that_was_killed_are_not_those_of_the_next(tmp_path):
 @pytest.mark.parametrize(
     ("name", "called"),
     [
-        ("...mp4", "video"), ("..mp4", "video"), ("..", "video"), (".", "video"), ("/", "video"),
+        ("...mp4", "mp4"), ("..mp4", "mp4"), ("..", "video"), (".", "video"), ("/", "video"),
         (". .", "video"), ("../../x.mp4", "x"), ("E1.mp4", "E1-2"),
         ("x" * 4000, "x" * 60), ("e1.mp4 (e1-2)", "e1-2"),
     ],

@@ -84,6 +84,7 @@ def test_every_command_is_in_one_panel_of_the_help():
     assert places == sorted(places)
 
 
+@pytest.mark.posix  # the program is a script with an interpreter line
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 @pytest.mark.parametrize(
     ("typed", "completed"),

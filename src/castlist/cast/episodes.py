@@ -107,8 +107,9 @@ def video_entry(
     """
     video = dict(scanned.films[0])
     name = printable(str(video.get("name") or scanned.folder.stem))
-    # A video called `...mp4` has the stem `..`, which cannot be a folder.
-    plain = re.sub(r"[^\w.\- ]", "_", Path(name).stem)[:_LONGEST].strip(". ") or "video"
+    # The stem of `...mp4` is `..` before Python 3.14, which cannot be a folder, and `...mp4` since.
+    stem = Path(Path(name).name.lstrip(".")).stem
+    plain = re.sub(r"[^\w.\- ]", "_", stem)[:_LONGEST].strip(". ") or "video"
     taken = {one["episode"].casefold() for one in others}  # some file systems ignore case
     titles = {" ".join(one["title"].split()) for one in present}  # HTML collapses spaces
     episode, title, k = plain, name, 2

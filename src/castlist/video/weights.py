@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import zlib
 from dataclasses import dataclass
 from http.client import HTTPException
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Literal
 
@@ -293,9 +295,19 @@ def _store(weights: Weights, content: bytes) -> None:
             raise
 
 
+def _pip() -> list[str]:
+    """Return the words that start pip: of this environment, or by uv, whose own have none."""
+    if find_spec("pip") is None:
+        uv = shutil.which("uv")
+        if uv is None or Path(uv).resolve().parent == Path.cwd():  # Windows looks there first
+            raise CastlistError("pip is not installed here; `python -m ensurepip` installs it")
+        return [uv, "tool", "run", "--quiet", "pip"]
+    return [sys.executable, "-P", "-m", "pip"]  # -P: ignore a pip.py in the current folder
+
+
 def _pip_download(requirement: str, folder: str) -> None:
-    # -P: ignore a pip.py in the current folder. Only wheels: building an sdist runs its code.
-    command = [sys.executable, "-P", "-m", "pip", "download", "-q", "--no-input", "--no-deps"]
+    # Only wheels: building an sdist runs its code.
+    command = [*_pip(), "download", "-q", "--no-input", "--no-deps"]
     command += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
     command += ["--retries=2", "--dest", folder, requirement]
     try:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import xml.etree.ElementTree as ET
+from html import unescape
 
 import av
 import pytest
+import webvtt
 
-from castlist.export.chapters import NOBODY, chapter_list, chapters_lines
+from castlist.export.chapters import (
+    NOBODY,
+    chapter_cues,
+    chapter_list,
+    chapters_lines,
+    matroska_lines,
+)
 from castlist.export.fcpxml import fcpxml_lines
 from castlist.export.premiere import premiere_lines
 from castlist.export.timecode import exact_rate
@@ -76,7 +85,7 @@ def test_chapters_change_with_the_people(tmp_path):
         seen = [p.label for a, p in one.in_order() if a.start <= middle < a.end]
         assert set(seen) == (set() if title == NOBODY else {p for p in seen if p in title})
         assert bool(seen) == (title != NOBODY)
-    assert all(end - start >= 5 for start, end, _ in chapter_list(one)[1:])
+    assert all(end - start >= 5 for start, end, _ in chapter_list(one))
 
 
 def test_ffmpeg_puts_chapters_into_a_file(tmp_path):
@@ -93,6 +102,21 @@ def test_ffmpeg_puts_chapters_into_a_file(tmp_path):
     for (start, end, about), (first, last, title) in zip(found, expected, strict=True):
         assert (start, end) == pytest.approx((first, last), abs=2e-3)
         assert about["title"] == title
+
+
+def test_chapters_for_matroska_and_browsers(tmp_path):
+    one = made_timeline(tmp_path / "film.cast")
+    expected = [(clock(start), clock(end), title) for start, end, title in chapter_list(one)]
+    atoms = ET.fromstring("".join(matroska_lines(one))).findall("EditionEntry/ChapterAtom")
+    names = ("ChapterTimeStart", "ChapterTimeEnd", "ChapterDisplay/ChapterString")
+    assert [tuple(atom.findtext(name) for name in names) for atom in atoms] == expected
+    cues = webvtt.from_buffer(io.StringIO("".join(chapter_cues(one))))
+    assert [(cue.start, cue.end, unescape(cue.raw_text)) for cue in cues] == expected
+
+
+def clock(seconds):
+    whole, rest = divmod(round(1000 * seconds), 1000)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}.{rest:03}"
 
 
 @pytest.mark.parametrize("lines", [fcpxml_lines, premiere_lines, chapters_lines])

@@ -77,6 +77,11 @@ def test_every_format_is_whole_all_the_same(cast, tmp_path, to):
     elif to == To.CHAPTERS:
         keys = ("[CHAPTER]", "TIMEBASE=", "START=", "END=", "title=", ";FFMETADATA1")
         assert all(line.startswith(keys) for line in text.splitlines() if line)
+    elif to == To.CHAPTERS_MKV:
+        assert ET.fromstring(text).findall("EditionEntry/ChapterAtom")
+    elif to == To.CHAPTERS_VTT:
+        assert len(webvtt.from_buffer(io.StringIO(text))) > 0
+        assert "<script" not in text
     else:
         assert len(webvtt.from_buffer(io.StringIO(text))) == turns
         assert "<script" not in text

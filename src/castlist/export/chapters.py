@@ -1,7 +1,7 @@
-"""Chapters: one per stretch with the same people, in FFmpeg's metadata format.
+"""Chapters: one per stretch with the same people, for FFmpeg, MKVToolNix and browsers.
 
 ``ffmpeg -i film.mp4 -i film.ffmeta -map_metadata 1 -codec copy out.mkv`` puts them into a Matroska
-or MP4 file.
+or MP4 file, and so does ``mkvmerge -o out.mkv --chapters film.xml film.mp4``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from html import escape
 
 import numpy as np
 
 from castlist.cast.cast import appearances
 from castlist.export.timeline import Timeline
+from castlist.export.vtt import vtt_clock
 
 #: Seconds. Shorter stretches belong to the chapter before.
 SHORTEST = 5.0
@@ -25,7 +27,7 @@ def chapter_list(timeline: Timeline, shortest: float = SHORTEST) -> list[tuple[f
 
     A chapter begins where the set of people changes. Somebody who is not seen for less than
     ``shortest`` seconds stays in the chapter, as in shot and reverse shot, and a shorter chapter
-    becomes part of the one before. Background characters are left out.
+    becomes part of the one before, or the first of the next. Background characters are left out.
     """
     seen = {
         one.label: appearances(np.array([(a.start, a.end) for a in one.appearances]), shortest)
@@ -46,6 +48,8 @@ def chapter_list(timeline: Timeline, shortest: float = SHORTEST) -> list[tuple[f
             chapters[-1] = (chapters[-1][0], end, chapters[-1][2])
         else:
             chapters.append((start, end, title))
+    if len(chapters) > 1 and chapters[0][1] - chapters[0][0] < shortest:
+        chapters[:2] = [(chapters[0][0], *chapters[1][1:])]
     return chapters
 
 
@@ -53,9 +57,31 @@ def chapters_lines(timeline: Timeline) -> Iterator[str]:
     """Write chapters as FFmpeg metadata."""
     yield ";FFMETADATA1\n"
     yield f"title={_escaped(timeline.video)}\n"
+    for start, end, title in _in_milliseconds(timeline):
+        yield f"\n[CHAPTER]\nTIMEBASE=1/1000\nSTART={start}\nEND={end}\ntitle={_escaped(title)}\n"
+
+
+def matroska_lines(timeline: Timeline) -> Iterator[str]:
+    """Write chapters as Matroska's XML."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<Chapters>\n<EditionEntry>\n'
+    for start, end, title in _in_milliseconds(timeline):
+        yield f"<ChapterAtom><ChapterTimeStart>{vtt_clock(start)}</ChapterTimeStart>"
+        yield f"<ChapterTimeEnd>{vtt_clock(end)}</ChapterTimeEnd>\n"
+        yield f"<ChapterDisplay><ChapterString>{escape(title, quote=False)}</ChapterString>"
+        yield "<ChapterLanguage>und</ChapterLanguage></ChapterDisplay></ChapterAtom>\n"
+    yield "</EditionEntry>\n</Chapters>\n"
+
+
+def chapter_cues(timeline: Timeline) -> Iterator[str]:
+    """Write chapters as WebVTT, for ``<track kind="chapters">``."""
+    yield "WEBVTT\n"
+    for start, end, title in _in_milliseconds(timeline):
+        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{escape(title, quote=False)}\n"
+
+
+def _in_milliseconds(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
     for start, end, title in chapter_list(timeline):
-        yield f"\n[CHAPTER]\nTIMEBASE=1/1000\nSTART={round(1000 * start)}\n"
-        yield f"END={max(round(1000 * start) + 1, round(1000 * end))}\ntitle={_escaped(title)}\n"
+        yield round(1000 * start), max(round(1000 * start) + 1, round(1000 * end)), title
 
 
 def _escaped(text: str) -> str:

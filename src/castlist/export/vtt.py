@@ -15,10 +15,11 @@ def vtt_lines(timeline: Timeline) -> Iterator[str]:
         start = round(1000 * seen.start)
         end = max(start + 1, round(1000 * seen.end))
         # With > escaped, a name cannot contain -->, which marks a line of times.
-        yield f"\n{_clock(start)} --> {_clock(end)}\n{escape(person.label, quote=False)}\n"
+        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{escape(person.label, quote=False)}\n"
 
 
-def _clock(milliseconds: int) -> str:
+def vtt_clock(milliseconds: int) -> str:
+    """Return a time as hours, minutes, seconds and milliseconds."""
     seconds, rest = divmod(milliseconds, 1000)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from castlist.cast.current import CurrentCast
 from castlist.errors import CastlistError, InputError
 from castlist.export import nfo, xmp
-from castlist.export.chapters import chapters_lines
+from castlist.export.chapters import chapter_cues, chapters_lines, matroska_lines
 from castlist.export.csv import csv_lines
 from castlist.export.cvat import cvat_lines
 from castlist.export.edl import edl_lines
@@ -49,6 +49,8 @@ class To(StrEnum):
     FCPXML = "fcpxml"
     PREMIERE = "premiere"
     CHAPTERS = "chapters"
+    CHAPTERS_MKV = "chapters-mkv"
+    CHAPTERS_VTT = "chapters-vtt"
     NFO = "nfo"
     XMP = "xmp"
 
@@ -139,6 +141,14 @@ FORMATS = {
         ".ffmeta", "FFmpeg", "one chapter per change of people",
         lambda one, _: chapters_lines(one),
     ),
+    To.CHAPTERS_MKV: Format(
+        ".chapters.xml", "MKVToolNix", "one chapter per change of people, for Matroska",
+        lambda one, _: matroska_lines(one),
+    ),
+    To.CHAPTERS_VTT: Format(
+        ".chapters.vtt", "browsers", "one chapter per change of people, as WebVTT",
+        lambda one, _: chapter_cues(one),
+    ),
     To.NFO: Format(
         ".nfo", "Kodi, Jellyfin", "the people with names, as actors",
         lambda one, how: nfo_lines(one, Kind(how.kind) if how.kind else None), options=("kind",),
@@ -188,8 +198,9 @@ def export_cast(
     cast : Corrections
         The cast of a folder.
     to : str
-        ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``, ``nfo``,
-        ``xmp``, ``vtt``, ``rttm``, ``cvat``, ``mot``, ``truth``, or the name of a plugin.
+        ``csv``, ``json``, ``otio``, ``edl``, ``fcpxml``, ``premiere``, ``chapters``,
+        ``chapters-mkv``, ``chapters-vtt``, ``nfo``, ``xmp``, ``vtt``, ``rttm``, ``cvat``, ``mot``,
+        ``truth``, or the name of a plugin.
     out : path, optional
         A file or an existing folder; ``<cast folder>.<suffix>`` in the current folder if not
         given (for ``nfo`` and ``xmp``, ``<video>.<suffix>``). For a cast of several videos, the

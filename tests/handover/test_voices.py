@@ -62,3 +62,5 @@ def test_files_that_are_no_rttm(tmp_path, text, message):
     (tmp_path / "x.rttm").write_text(text)
     with pytest.raises(InputError, match=message):
         read_rttm(tmp_path / "x.rttm")
+    with pytest.raises(InputError, match=r"y\.rttm: cannot be read \(No such file"):
+        read_rttm(tmp_path / "y.rttm")

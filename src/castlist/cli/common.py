@@ -87,9 +87,11 @@ def progress() -> Iterator[Report]:
     from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
     bars: dict[str, TaskID] = {}
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(), TimeLeftColumn(), console=Console(stderr=True), transient=True,
+        TimeElapsedColumn(), TimeLeftColumn(), console=console, transient=True,
+        disable=not console.is_terminal,  # it would leave an empty line
     ) as drawn:  # fmt: skip
 
         def report(stage: str, done: int, total: int) -> None:

@@ -39,8 +39,8 @@ def name(
     ] = None,
     photos: Annotated[
         Path | None,
-        typer.Option("--from", help="Folder of photos, <name>/*.jpg or <name>.jpg (also PNG and "
-                     "WebP). You are asked about each likely match; nothing is named unasked.",
+        typer.Option("--from", help="Folder of photos, `<name>/*.jpg` or `<name>.jpg` (also PNG "
+                     "and WebP). You are asked about each likely match; nothing is named unasked.",
                      show_default=False),
     ] = None,
     describer: Annotated[

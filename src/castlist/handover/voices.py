@@ -121,7 +121,7 @@ def match_voices(cast: CurrentCast, speech: Mapping[str, Mapping[str, Intervals]
         others = np.delete(share[i], j) if j is not None else share[i]
         voices.append(
             Voice(
-                speaker, float(seconds[i]), None if j is None else numbers[j],
+                speaker, round(float(seconds[i]), 3), None if j is None else numbers[j],
                 speaker if j is None else labels[numbers[j]],
                 0.0 if j is None else float(share[i, j]), float(others.max(initial=0.0)),
             )
@@ -174,5 +174,7 @@ def _read(path: str | Path) -> str:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: larger than {_MOST_BYTES // 2**20} MiB")
         return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as text in UTF-8 ({error})") from error

@@ -134,6 +134,16 @@ def test_new_and_removed_files_are_noticed(server, home, eventually):
     eventually(lambda: "later.mp4" not in items(server))
 
 
+def test_a_page_that_is_opened_late_looks_at_once(tmp_path, eventually, monkeypatch):
+    monkeypatch.setattr("castlist.library.library._SECONDS_PER_LOOK", 600.0)
+    monkeypatch.setattr("castlist.library.library._SECONDS_WATCHED", 0.0)
+    library = Library(tmp_path)
+    episode(tmp_path, "one")
+    library.watched()
+    eventually(lambda: library.snapshot.casts)
+    library.close()
+
+
 def test_a_scan_that_fails_is_listed_with_the_reason(server, eventually):
     broken = items(server)["broken.mp4"]["key"]
     assert send(server, "/api/scan", videos=[broken])[0] == 200
@@ -230,6 +240,10 @@ def test_an_empty_folder_and_none(tmp_path):
 
     with pytest.raises(InputError, match="no such folder"):
         Library(tmp_path / "none")
+    (tmp_path / "film.mp4").touch()
+    with pytest.raises(InputError, match="not a folder"):
+        Library(tmp_path / "film.mp4")
+    (tmp_path / "film.mp4").unlink()
     with pytest.raises(InputError, match="is a cast; open the folder that holds it"):
         Library(episode(tmp_path, "one"))
     shutil.rmtree(tmp_path / "one.cast")

@@ -14,7 +14,7 @@ from castlist import TrackSet
 from castlist.cast.cast import Appearance, Cast, Character
 from castlist.errors import CastlistError
 from castlist.io.pictures import Cover
-from castlist.report.page import place, render_report, write_report
+from castlist.report.page import place, render_report, title_of, write_report
 from tests.pages import Page
 
 
@@ -373,3 +373,9 @@ def test_ids_are_unique_and_fragments_resolve(cast):
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for a, _ in page.find("a")} <= set(ids)
     assert {a["aria-labelledby"] for a, _ in page.find("section")} <= set(ids)
+
+
+def test_the_title_of_a_series_is_that_of_its_folder(tmp_path):
+    assert title_of(["a.mp4"], tmp_path / "a.cast") == "a.mp4"
+    assert title_of(["a.mp4", "b.mp4"], tmp_path / "Season 1.5.cast") == "Season 1.5, 2 videos"
+    assert title_of(["a.mp4", "b.mp4"]) == "a.mp4 and 1 more"

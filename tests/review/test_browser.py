@@ -242,8 +242,10 @@ def test_from_the_keyboard_alone(page, home):
     assert page.locator(f'[data-character="{first}"] input[type=checkbox]').is_checked()
     page.keyboard.press("Enter")
     page.wait_for_selector('body[data-view="character"]')
+    page.set_viewport_size({"width": 1280, "height": 400})
     page.keyboard.press("?")
-    page.locator("dialog[open]").wait_for()
+    page.locator("dialog[open] h2").wait_for()
+    assert page.locator("dialog[open]").evaluate("one => one.scrollTop") == 0  # not at its end
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
 
@@ -495,6 +497,16 @@ def test_all_changes_of_a_clustering_can_be_read(browser, tmp_path):
         assert row_box["y"] + row_box["height"] <= list_box["y"] + list_box["height"] + 1
         box = accept.bounding_box()  # the buttons are in view all the time
         assert 0 <= box["y"] <= 500 - box["height"]
+
+        # That nothing would change is said once; the next time, it starts anew.
+        accept.click()
+        said(page, 1)
+        page.locator("[data-action=recluster]").click()
+        page.locator("[data-action=start]").click()
+        page.get_by_text("Nothing would change").wait_for()
+        page.keyboard.press("Escape")
+        page.locator("[data-action=recluster]").click()
+        page.locator("[data-action=start]").wait_for()
         assert page.problems == []
         context.close()
 

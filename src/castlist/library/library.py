@@ -69,7 +69,7 @@ class Library:
     ) -> None:
         self.folder = Path(os.path.abspath(folder))
         if not self.folder.is_dir():
-            raise InputError(f"{folder}: no such folder")
+            raise InputError(f"{folder}: {'not a' if self.folder.exists() else 'no such'} folder")
         if is_cast(self.folder):
             raise InputError(f"{folder} is a cast; open the folder that holds it, or review it")
         self.version = 0
@@ -105,8 +105,14 @@ class Library:
         self._stack.close()
 
     def watched(self) -> None:
-        """Note that somebody looks at the page: the folder is looked at for some more seconds."""
-        self._asked = time.monotonic()
+        """Note that somebody looks at the page: the folder is looked at for some more seconds.
+
+        If nobody did for some time, it is looked at now.
+        """
+        now = time.monotonic()
+        if now - self._asked >= _SECONDS_WATCHED:
+            self._look_now.set()
+        self._asked = now
 
     @property
     def free_bytes(self) -> int:

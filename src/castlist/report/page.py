@@ -19,7 +19,7 @@ from castlist.cast.covers import shown_tracks
 from castlist.cast.current import CurrentCast
 from castlist.cast.folder import REPORT
 from castlist.format import clock, lasting, percent, sureness
-from castlist.io.files import replacing
+from castlist.io.files import printable, replacing
 from castlist.io.pictures import Cover
 from castlist.report.html import picture_uri, style, text_of
 
@@ -124,7 +124,7 @@ def render_report(
     )
     script = text_of(__package__, "report.js") + text_of(__package__, "frame.js")
     page = environment.from_string(text_of(__package__, "report.html.j2")).render(
-        video=title_of(cast.tracks.videos),
+        video=title_of(cast.tracks.videos, cast.folder),
         span=span,
         n_tracks=len(cast.tracks),
         **{
@@ -165,8 +165,10 @@ def report_folder(corrections: CurrentCast) -> Path:
     return folder / REPORT
 
 
-def title_of(videos: Sequence[str]) -> str:
-    """Return the title of a cast: the name of its first video, and the number of others."""
+def title_of(videos: Sequence[str], folder: Path | None = None) -> str:
+    """Return the title of a cast: the name of its video; of several videos, that of its folder."""
+    if len(videos) > 1 and folder is not None:
+        return f"{printable(folder.resolve().name.removesuffix('.cast'))}, {len(videos)} videos"
     if len(videos) > 1:
         return f"{videos[0]} and {len(videos) - 1} more"
     return next(iter(videos), "") or "Unnamed video"

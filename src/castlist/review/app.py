@@ -67,7 +67,7 @@ def cast_app(
         environment = Environment(autoescape=True, undefined=StrictUndefined)
         template = environment.from_string(text_of(__package__, "review.html.j2"))
         return template.render(
-            title=printable(title_of(corrections.tracks.videos)),
+            title=printable(title_of(corrections.tracks.videos, corrections.folder)),
             video=any(video is not None for video in videos),
             library=library,
             version=__version__,

@@ -26,6 +26,7 @@ export function show(title, content) {
     });
     document.body.append(dialog);
     dialog.showModal();
+    dialog.scrollTop = 0; // the focus may be on a button at the end of a long list
   });
 }
 

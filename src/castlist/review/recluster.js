@@ -115,9 +115,8 @@ function proposed(proposal) {
       el("p", {}, el("b", {}, change.from), " → ", el("b", {}, change.to), " ", el("small", {}, count(change.n_tracks, "track"))),
       el("div", { class: "faces", "data-frames": true }, change.tracks.map((track) => faces([track], 1)), more(change))));
   if (!changes.length) {
-    fill(
-      el("p", {}, "Nothing would change."),
-      buttons(el("button", { type: "button", "data-action": "drop", onclick: drop }, "Close")));
+    fill(el("p", {}, "Nothing would change."), buttons(closing("Close")));
+    post("api/recluster/drop").catch(complain); // corrections may follow: the next time starts anew
     return;
   }
   fill(

@@ -30,7 +30,7 @@ def cast_view(corrections: Corrections) -> dict[str, Any]:
     cast, state = corrections.cast, corrections.state
     return {
         "last": corrections.version,
-        "video": title_of(corrections.tracks.videos),
+        "video": title_of(corrections.tracks.videos, corrections.folder),
         "duration": cast.duration,
         "tracks": len(corrections.tracks),
         "not_faces": np.flatnonzero(state.not_face).size,

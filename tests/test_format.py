@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from castlist.format import clock, given_up_line, lasting, percent, sureness
+from castlist.format import clock, clock_in_tenths, given_up_line, lasting, percent, sureness
 
 
 def test_given_up_line_names_a_few_pairs_and_counts_the_others():
@@ -19,6 +19,9 @@ def test_given_up_line_names_a_few_pairs_and_counts_the_others():
 def test_times_shares_and_certainty():
     assert [clock(t) for t in (0, 59.99, 60, 3599, 3600, 36125)] == [
         *("0:00", "0:59", "1:00", "59:59", "1:00:00", "10:02:05")
+    ]
+    assert [clock_in_tenths(t) for t in (0, 5.24, 59.96, 3600.1)] == [
+        *("0:00.0", "0:05.2", "1:00.0", "1:00:00.1")
     ]
     assert [lasting(t) for t in (0, 0.4, 0.6, 59.7)] == ["0:00", "<0:01", "0:01", "1:00"]
     assert [percent(p) for p in (0, 0.0004, 0.0005, 0.034, 0.0996, 0.5, 1)] == [

@@ -20,6 +20,12 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def clock_in_tenths(seconds: float) -> str:
+    """Return a time as m:ss.t, or as h:mm:ss.t from the first hour on."""
+    tenths = round(10 * seconds)
+    return f"{clock(tenths // 10)}.{tenths % 10}"
+
+
 def lasting(seconds: float) -> str:
     """Return a duration as m:ss, or as h:mm:ss from one hour on."""
     return "<0:01" if 0 < seconds < 0.5 else clock(seconds + 0.5)

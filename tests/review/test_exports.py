@@ -175,6 +175,8 @@ def test_export_on_the_page(browser, own):
         page.get_by_role("button", name="Export").click()
         page.locator("dialog [data-action=replace]").click()
         page.wait_for_selector(".events li:nth-child(2)")
+        page.locator("#export-what").select_option("blur")
+        assert page.locator(".chip").count() == 0  # nobody is left visible unasked
         page.locator("#export-what").select_option("edl")
         page.locator("#export-drop_frame").select_option("yes")
         page.get_by_role("button", name="Export").click()

@@ -155,7 +155,7 @@ def blur(
     Example: `castlist blur episode.cast --all-but Anna -o out.mp4`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.format import clock
+    from castlist.format import clock_in_tenths
     from castlist.handover.blur import write_blurred
     from castlist.io.files import printable
 
@@ -167,7 +167,8 @@ def blur(
     if unsure:
         typer.echo("Check these stretches:\n")
         print_table(
-            ["from", "to", "why"], [[clock(one.start), clock(one.end), one.why] for one in unsure]
+            ["from", "to", "why"],
+            [[clock_in_tenths(one.start), clock_in_tenths(one.end), one.why] for one in unsure],
         )
 
 

@@ -9,7 +9,7 @@ const EVERY = 500; // milliseconds
 let formats = null; // from the server
 let chosen = null; // the format
 let polling = false;
-const values = {}; // by field, kept when another format is chosen
+const values = {}; // by option, kept when another format is chosen
 
 const select = el("select", { id: "export-what", onchange: () => pick(select.value) });
 const about = el("p", { class: "quiet note" });
@@ -53,7 +53,7 @@ function retype() {
 function drawFields() {
   fields.replaceChildren(...chosen.options.map((key) => {
     const option = formats.options[key];
-    return { people, choice, check, seconds: number, rate: number }[option.type](option, option.field ?? key);
+    return { people, choice, check, seconds: number, rate: number }[option.type](option, key);
   }));
 }
 
@@ -104,8 +104,8 @@ function people(option, key) {
 }
 
 async function send(replace) {
-  const fieldsOf = chosen.options.map((key) => formats.options[key].field ?? key);
-  const given = Object.fromEntries(fieldsOf.filter((key) => values[key] !== undefined).map((key) => [key, values[key]]));
+  const given = Object.fromEntries(chosen.options.filter((key) => values[key] !== undefined)
+    .map((key) => [formats.options[key].field ?? key, values[key]]));
   start.disabled = true;
   try {
     await post("api/export", { what: chosen.what, name: file.value.trim(), replace, ...given });

@@ -13,7 +13,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.folder import check_name
 from castlist.errors import CastlistError, InputError, counted
 from castlist.export.write import FORMATS, ExportSettings, To, export_cast
-from castlist.format import clock
+from castlist.format import clock, clock_in_tenths
 from castlist.handover.blur import write_blurred
 from castlist.handover.edit_list import EDIT_LISTS
 from castlist.handover.output import GRAPHS, write_graph, write_reel_of
@@ -183,7 +183,10 @@ def _export(cast: Corrections, wanted: ExportRequest, out: Path, report: Progres
         unsure = write_blurred(
             cast, out, visible=wanted.people, video=wanted.video, progress=report
         )
-        notes = [f"{clock(one.start)} to {clock(one.end)}: {one.why}" for one in unsure]
+        notes = [
+            f"{clock_in_tenths(one.start)} to {clock_in_tenths(one.end)}: {one.why}"
+            for one in unsure
+        ]
         more = [f"and {len(notes) - _MOST_NOTES} more"] if len(notes) > _MOST_NOTES else []
         said = "A face that was not found is not blurred." + (" Check:" if notes else "")
         return Made((out,), (said, *notes[:_MOST_NOTES], *more))

@@ -45,6 +45,7 @@ def test_reel(cast, tmp_path):
     done = castlist("reel", cast, "Anna", "-o", tmp_path / "anna.mp4", "--exact")
     assert "2 scenes, 5.0 s" in done.stdout
     assert lengths(tmp_path / "anna.mp4")["video"] == pytest.approx(5, abs=0.05)
+    assert "before the scenes" not in done.stdout
     castlist("reel", cast, "Anna", "--together", "Ben", "--to", "edl", "-o", tmp_path / "a.edl")
     assert "FROM CLIP NAME: v.mp4" in (tmp_path / "a.edl").read_text()
     wrong = castlist("reel", cast, "Ben", "--without", "Anna", "--together", "Anna",

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from castlist.format import lasting
 from castlist.handover.graph import cast_graph, graphml_lines, svg_lines
 from tests.export.casts import AWKWARD, made_cast
 
@@ -39,6 +40,9 @@ def test_graphml_is_read_by_its_schema_of_keys(graph):
 def test_the_picture_is_an_svg_with_everybody(graph):
     root = ET.fromstring("".join(svg_lines(graph)))
     space = "{http://www.w3.org/2000/svg}"
-    assert [one.text for one in root.iter(f"{space}text")] == graph.labels
+    texts = [one.text for one in root.iter(f"{space}text")]
+    assert texts[:6:2] == graph.labels
+    assert texts[1:6:2] == [lasting(seconds) for seconds in graph.seconds]
+    assert texts[6:] == ["0:02"]  # what the pair shares
     assert len(list(root.iter(f"{space}line"))) == 1
     assert len(list(ET.fromstring("".join(svg_lines(graph, most=1))).iter(f"{space}line"))) == 0

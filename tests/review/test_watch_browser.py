@@ -210,6 +210,10 @@ def test_keys_move_between_people_appearances_and_frames(page, home):
     people = page.locator(".lane-names")
     people.focus()
     names = page.locator(".lane-names [role=option]").all_inner_texts()
+    with Corrections(home) as cast:  # the first picture is the cover, as on the cards
+        number = page.locator(".lane-names [role=option]").first.get_attribute("data-row")
+        cover = cast.tracks.ids[cast.shown(cast.character(int(number)).tracks, 5)[0][0]]
+    assert page.locator(".lane-names img").first.get_attribute("src") == f"faces/{cover}/0"
     page.keyboard.press("ArrowDown")
     assert page.locator(".lane-names [aria-selected=true]").inner_text() == names[1]
     label = page.evaluate(

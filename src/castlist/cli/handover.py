@@ -102,7 +102,7 @@ def reel(
     `castlist reel season1.cast Anna --together Ben --to fcpxml -o anna.fcpxml`
     """
     from castlist.cast.corrections import Corrections
-    from castlist.handover.output import write_reel_of
+    from castlist.handover.output import seconds_before, write_reel_of
     from castlist.handover.scenes import SceneSettings
     from castlist.io.files import printable
 
@@ -112,6 +112,11 @@ def reel(
             settings=SceneSettings(gap=gap, pad=pad), to=to, exact=exact, progress=report,
         )  # fmt: skip
     typer.echo(f"{printable(str(out))}: {counted(len(scenes), 'scene')}, {seconds:.1f} s")
+    if not exact and (more := seconds_before(scenes, seconds)) >= 1:
+        typer.echo(
+            f"{more:.1f} s of it are before the scenes, from key frames on; use --exact to "
+            "leave them out"
+        )
 
 
 def graph(

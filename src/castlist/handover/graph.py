@@ -12,8 +12,12 @@ import numpy as np
 
 from castlist.cast.current import CurrentCast
 from castlist.export.timeline import timelines, unique_labels
+from castlist.format import lasting
 from castlist.handover.intervals import intersection
 from castlist.handover.scenes import appearances_by_number
+
+#: Most lines in a picture that have their time as text; more would cover each other.
+_TIMES = 12
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def svg_lines(graph: CastGraph, most: int = 24) -> Iterator[str]:
     """Write a picture of a graph as SVG.
 
     Characters stand on a circle by screen time. The area of a disc is screen time, the width of a
-    line shared time.
+    line shared time. Both are written too; shared time only if there are few pairs.
 
     Parameters
     ----------
@@ -135,6 +139,19 @@ def svg_lines(graph: CastGraph, most: int = 24) -> Iterator[str]:
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}" fill="{fill}">'
             f"<title>{label}: {graph.seconds[i]:.1f} s</title></circle>\n"
         )
-        below = y + size + 18
-        yield f'<text x="{x:.1f}" y="{below:.1f}" text-anchor="middle">{label}</text>\n'
+        yield _text(x, y + size + 18, graph.labels[i])
+        yield _text(x, y + size + 34, lasting(graph.seconds[i]), "#555")
+    pairs = [pair for pair in graph.shared if max(pair) < len(drawn)]
+    for i, j in pairs if len(pairs) <= _TIMES else ():
+        (x1, y1), (x2, y2) = at[i], at[j]  # not in the middle, where lines cross
+        time = lasting(graph.shared[i, j])
+        yield _text(x1 + 0.4 * (x2 - x1), y1 + 0.4 * (y2 - y1), time, "#555")
     yield "</svg>\n"
+
+
+def _text(x: float, y: float, text: str, fill: str = "#000") -> str:
+    """Return text in the middle of x, with a white edge, as lines may be behind it."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" fill="{fill}" stroke="#fff" '
+        f'stroke-width="4" paint-order="stroke">{escape(text)}</text>\n'
+    )

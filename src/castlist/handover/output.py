@@ -63,6 +63,11 @@ def write_reel_of(
     return scenes, sum(one.seconds for one in scenes)
 
 
+def seconds_before(scenes: Sequence[Scene], seconds: float) -> float:
+    """Return how much of a film is not in its scenes, as it was copied from key frames before."""
+    return max(0.0, seconds - sum(one.seconds for one in scenes))
+
+
 def write_graph(cast: CurrentCast, out: Path, gap: float = 0.0) -> CastGraph:
     """Write who is seen with whom as GraphML or SVG, by the suffix of the file; return it."""
     suffix = out.suffix.lower()

@@ -16,7 +16,7 @@ from castlist.export.write import FORMATS, ExportSettings, To, export_cast
 from castlist.format import clock, clock_in_tenths
 from castlist.handover.blur import write_blurred
 from castlist.handover.edit_list import EDIT_LISTS
-from castlist.handover.output import GRAPHS, write_graph, write_reel_of
+from castlist.handover.output import GRAPHS, seconds_before, write_graph, write_reel_of
 from castlist.handover.scenes import SceneSettings
 from castlist.io.output_guard import is_cast
 from castlist.progress import Progress
@@ -196,6 +196,12 @@ def _export(cast: Corrections, wanted: ExportRequest, out: Path, report: Progres
             settings=SceneSettings(gap=wanted.gap, pad=wanted.pad),
             to=_EDITORS.get(out.suffix.lower()), exact=wanted.exact, progress=report,
         )  # fmt: skip
-        return Made((out,), (f"{counted(len(scenes), 'scene')}, {clock(seconds)}",))
+        about = [f"{counted(len(scenes), 'scene')}, {clock(seconds)}"]
+        if not wanted.exact and (before := seconds_before(scenes, seconds)) >= 1:
+            about.append(
+                f"{before:.1f} s of it are before the scenes, from key frames on. Exact cuts leave "
+                "them out."
+            )
+        return Made((out,), tuple(about))
     settings = ExportSettings(wanted.by, wanted.drop_frame, wanted.rate, wanted.kind)
     return Made(tuple(export_cast(cast, wanted.what, out, settings)))

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { makeLanes } from "./lanes.js";
-import { say } from "./page.js";
+import { page, say } from "./page.js";
 import { makeScreen } from "./screen.js";
 import { timecode } from "./timecode.js";
 import { count } from "./words.js";
@@ -88,7 +88,10 @@ const coded = (time) => timecode(time, line?.rate, line?.drop);
 // The rows: characters, then the background characters, folded into one row or shown below it.
 function arrange() {
   const colour = new Map(line.characters.map((one, i) => [one.number, COLOURS[i % COLOURS.length]]));
-  const made = line.characters.map((one) => ({ ...one, key: String(one.number), colour: colour.get(one.number), quiet: one.background }));
+  const covers = new Map(page.cast.characters.map((one) => [one.number, one.faces[0]?.id]));
+  const made = line.characters.map((one) => ({
+    ...one, key: String(one.number), colour: colour.get(one.number), quiet: one.background, face: covers.get(one.number) ?? one.face,
+  }));
   const behind = made.filter((row) => row.background);
   rows = made.filter((row) => !row.background);
   if (behind.length) {

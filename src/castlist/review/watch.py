@@ -130,7 +130,7 @@ def timeline_view(corrections: Corrections, line: Timeline, number: int) -> dict
 
 
 def _row(corrections: Corrections, line: Timeline, person: Person) -> dict[str, Any]:
-    """Return one character of a video with its appearances and the track of its best picture."""
+    """Return one character of a video with its appearances."""
     order = person.tracks[np.argsort(line.start[person.tracks], kind="stable")]
     pictured = corrections.pictures
     names = [name if name in pictured else None for name in line.tracks.ids[order].tolist()]
@@ -139,17 +139,12 @@ def _row(corrections: Corrections, line: Timeline, person: Person) -> dict[str, 
         [round(one.start, 3), round(one.end, 3), next(filter(None, names[first:free]), None)]
         for one, first, free in zip(person.appearances, bounds, bounds[1:], strict=False)
     ]
-    covers = corrections.covers
-    best = max(
-        filter(None, names), key=lambda name: covers[name].quality if name in covers else 0.0,
-        default=None,
-    )  # fmt: skip
     return {
         "number": person.character.number,
         "title": person.label,
         "background": person.character.background,
         "seconds": round(sum(one.end - one.start for one in person.appearances), 2),
-        "face": best,
+        "face": next((track for _, _, track in spans if track), None),
         "spans": spans,
     }
 

@@ -9,13 +9,20 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.video.frames import open_video
 from datasets.small_videos import write_video
+from datasets.synthetic_casts import made_video, write_film, write_folder
 from robustness.review_server import Server
 
 #: Where to put pictures of the page, for the docs; nowhere if not given.
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
+#: Takes the folder of the test out of the text of a page.
+SHORTEN = """path => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(path, "");
+}"""
 
 
 @pytest.fixture
@@ -103,7 +110,6 @@ def test_from_an_unknown_video_to_a_reel(browser, portraits, tmp_path):
         scene.wait_for()
         assert scene.count() == 1
         assert set(scene.locator(".seen").inner_text().split(", ")) == {"Katherine", "Guido"}
-        picture(page, "find")
         scene.click()
         page.wait_for_selector('body[data-view="watch"]')
         page.locator("video").wait_for()
@@ -116,11 +122,9 @@ def test_from_an_unknown_video_to_a_reel(browser, portraits, tmp_path):
             page.locator("dialog[open]").get_by_text(name).first.click()
         page.locator("[data-action=export]").click()
         page.locator(".events a[download]").wait_for(timeout=60_000)
-        picture(page, "export")
 
         page.get_by_role("link", name="Library").click()
         page.locator('.card[data-state="corrected"]').wait_for()
-        picture(page, "library")
     with Corrections(film.with_suffix(".cast")) as cast:
         assert {one.name for one in cast.cast.characters} == {"Katherine", "Guido"}
     (reel,) = (path for path in home.glob("*.mp4") if path != film)
@@ -142,11 +146,29 @@ def write_duet(path, portraits):
     return write_video(path, images, codec="libx264", g="25", sc_threshold="0")
 
 
-def picture(page, name):
-    """Take a picture of the page, for the docs."""
-    if PICTURES:
-        page.wait_for_timeout(500)
-        page.screenshot(path=f"{PICTURES}/{name}.png")
+def test_states_of_videos_on_the_cards(browser, tmp_path):
+    home = tmp_path / "Show"
+    home.mkdir()
+    for seed, name in enumerate(("s01e01", "s01e02", "s01e03")):
+        tracks = made_video(seed=seed)
+        write_film(home / f"{name}.mp4", tracks)
+        if name != "s01e03":
+            folder = write_folder(home / f"{name}.cast", tracks, pictures=True)
+            run = (folder / RUN).read_text("utf-8").replace("film.mp4", f"{name}.mp4")
+            (folder / RUN).write_text(run, "utf-8")
+    with Corrections(home / "s01e01.cast") as cast:
+        cast.name(cast.cast.characters[0].number, "Anna")
+    (home / "s01e04.mp4").write_text("not a video")
+    with Server(home, command="open") as server, opened(browser, server) as page:
+        for state in ("corrected", "scanned", "new", "unreadable"):
+            page.locator(f'.card[data-state="{state}"]').wait_for()
+        assert "is the file complete?" in page.locator('[data-state="unreadable"]').inner_text()
+        page.locator(".poster img").nth(2).wait_for()
+        if PICTURES:
+            page.evaluate(SHORTEN, f"{tmp_path}/")
+            page.set_viewport_size({"width": 1280, "height": 620})
+            page.wait_for_timeout(500)
+            page.screenshot(path=f"{PICTURES}/library.png")
 
 
 def test_search_filter_select_and_names_for_screen_readers(page, home):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from castlist.errors import CastlistError
-from castlist.io.files import replacing
+from castlist.io.files import replacing, write_lines
 
 WRITE = (
     "import os, pathlib, signal, sys; from castlist.io.files import replacing\n"
@@ -124,3 +124,9 @@ def test_an_array_that_is_written_in_part_says_why(tmp_path):
     with says, replacing(tmp_path / "a.npy"):
         raise OSError("2 of 9 bytes written")  # as NumPy does: no number, no reason
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_a_folder_in_which_no_file_can_be_made():
+    with pytest.raises(CastlistError, match=r"cannot write /proc/x\.svg"):
+        write_lines(Path("/proc/x.svg"), ["text"])

@@ -116,7 +116,9 @@ def hold(path: Path, patience: float = 0.0) -> HeldLock | None:
             _remove_unless_plain(path)
             lock.acquire()
         except Timeout:
-            raise
+            if path.exists():
+                raise
+            continue  # filelock takes a file that cannot be made, as in /proc, for a locked one
         except (FileNotFoundError, FileExistsError):  # another process removed the folder
             continue
         except PermissionError:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 #: Logistic regression of whether a character is one person, on its margin; and of whether a single
 #: track is the only one of its person, on its similarity to others. Fitted by
 #: ``datasets/fit_certainty.py``.
-SLOPE, OFFSET = 4.51, 1.57
-SINGLE_SLOPE, SINGLE_OFFSET = -4.32, 1.99
+SLOPE, OFFSET = 4.66, 1.36
+SINGLE_SLOPE, SINGLE_OFFSET = -4.86, 2.61
 #: Logistic regression of whether a track is in the character of its person, on its margin.
-TRACK_SLOPE, TRACK_OFFSET = 4.25, 3.17
+TRACK_SLOPE, TRACK_OFFSET = 3.38, 3.16
 
 _NEAREST = 3  # number of tracks that the similarity of a track is averaged over
 _MOST, _MOST_OF_ONE = 6000, 64  # tracks that are compared, in total and per character

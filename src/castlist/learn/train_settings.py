@@ -188,7 +188,7 @@ RECIPES: dict[str, TrainSettings] = {
     "neighbours": TrainSettings(
         hidden=(512,), residual=True, standardise=False, rounds=2, reach=0.28, nearest=1.0,
         share=0.5, false_rate=0.1, cast_size=40, average_half=True, alpha=3.0,
-        skip_singletons=True, b_holdout=0.2, alpha_b=20.0, b_hat=-1.82, rate=0.005, decay=0.6,
+        skip_singletons=True, b_holdout=0.2, alpha_b=25.0, b_hat=-1.82, rate=0.005, decay=0.6,
         decay_every=1, rate_b=1.0, freeze_b=0, epochs=5,
     ),
     "paper": TrainSettings(),

@@ -7,6 +7,7 @@ scanned.
 A cast of few tracks changes with the least change of their features, so one figure says little.
 ``--draws 40`` groups the clips 40 times, with the features of each track moved at random by as much
 as another precision of the describer moves them, and prints means, standard errors and ranges.
+``--model FILE`` groups with another model than the shipped one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist import BallModel, TrackSet, cluster_tracks, read_tracks, shipped_model
+from castlist import BallModel, TrackSet, cluster_tracks, load_model, read_tracks, shipped_model
 from castlist.cast.folder import TRACKS
 from castlist.cluster.tracks import cluster_points
 from castlist.features import Features
@@ -93,11 +94,13 @@ def drawn(tracks: TrackSet, rng: np.random.Generator) -> TrackSet:
     return replace(tracks, features=Features.of_described(features[described], described))
 
 
-def figures(group: Group, clips: Sequence[tuple[TrackSet, NDArray[np.str_]]]) -> list[float]:
+def figures(
+    group: Group, clips: Sequence[tuple[TrackSet, NDArray[np.str_]]], model: BallModel | None
+) -> list[float]:
     """Return mean NMI, wrong tracks, pieces too many, and repairs per track."""
     tables = []
     for tracks, who in clips:
-        labels = group(tracks, shipped_model(tracks.describer))
+        labels = group(tracks, model or shipped_model(tracks.describer))
         tables.append(CrossTable(who[who != ""], labels[who != ""]))
     n = sum(len(one.who) for one in tables)
     wrong = sum(int(one.wrong.sum()) for one in tables)
@@ -110,7 +113,9 @@ def main() -> None:
     parser.add_argument("casts", type=Path)
     parser.add_argument("truth", type=Path)
     parser.add_argument("--draws", type=int, default=0)
+    parser.add_argument("--model", type=Path)
     given = parser.parse_args()
+    model = load_model(given.model) if given.model else None
     clips = []
     for path in sorted(given.truth.glob("*.csv")):
         tracks, known = read_tracks(given.casts / f"{path.stem}.cast" / TRACKS), read_truth(path)
@@ -121,7 +126,7 @@ def main() -> None:
     if given.draws:
         rng = np.random.default_rng(0)
         found = np.array([
-            figures(whole, [(drawn(tracks, rng), who) for tracks, who in clips])
+            figures(whole, [(drawn(tracks, rng), who) for tracks, who in clips], model)
             for _ in range(given.draws)
         ])  # fmt: skip
         print(f"{given.draws} draws: mean ± standard error (least to most)")
@@ -132,7 +137,7 @@ def main() -> None:
         return
     print("left out: NMI; wrong tracks, pieces, repairs")
     for name, group in PARTS.items():
-        mean, wrong, pieces, repairs = figures(group, clips)
+        mean, wrong, pieces, repairs = figures(group, clips, model)
         print(f"{name}: {mean:.3f}; {wrong:.0f}, {pieces:.0f}, {repairs:.1%}", flush=True)
 
 

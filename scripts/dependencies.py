@@ -122,8 +122,8 @@ def page(found: dict[str, Package]) -> str:
         "`python scripts/dependencies.py` writes this page. `tests/test_dependencies.py` fails if",
         "an installed package is not on it, not pinned, or under a licence that is not allowed.\n",
         "MB is the size of a package's files on disk, without compiled Python files.",
-        f"A plain `pip install castlist` takes {_megabytes(found, '')} MB;",
-        f"with `castlist[train]`, {_megabytes(found, 'train')} MB more (a CPU build of PyTorch).\n",
+        f"A plain `pip install .` takes {_megabytes(found, '')} MB;",
+        f"with `.[train]`, {_megabytes(found, 'train')} MB more (a CPU build of PyTorch).\n",
     ]
     for group, title in GROUPS.items():
         own = [package for package in found.values() if package.group == group]

@@ -46,3 +46,17 @@ def test_every_page_is_in_the_navigation_of_the_site():
     text = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     assert pages == set(re.findall(r"^ +- [^:]+: (\S+\.md)$", text, re.M))
+
+
+def test_pages_install_from_the_clone_as_castlist_is_on_no_package_index():
+    """Elsewhere castlist is named only where a page says what it will be after a release."""
+    from_index = r"(?:pip|pipx|uv tool|uv pip) install (?:-\S+ )*['\"]?castlist|uvx castlist"
+    root = DOCS.parent
+    named = []
+    for page in [*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb"), *root.glob("*.md")]:
+        text = page.read_text("utf-8")
+        for match in re.finditer(from_index, text):
+            before = " ".join(text[max(0, match.start() - 120) : match.start()].lower().split())
+            assert "after the first release" in before, f"{page.name}: {match[0]}"
+            named.append(page.name)
+    assert set(named) == {"README.md", "index.md", "install.md"}

@@ -131,8 +131,8 @@ def scan(
     tracks, pictures of faces, the cast and the settings. Run the same command again to resume an
     interrupted scan.
 
-    Several videos are scanned one after another, or on a Ray cluster with `--ray` (`pip install
-    'castlist[ray]'`). Videos that fail are listed with the reason, and the next run tries them
+    Several videos are scanned one after another, or on a Ray cluster with `--ray` (which needs
+    the extra `ray`). Videos that fail are listed with the reason, and the next run tries them
     again.
 
     A video is identified by its content, not by its name. If the folder holds the cast of another

@@ -213,7 +213,7 @@ def ray_linkage(
 
     The labels are those of :func:`complete_linkage`. Pairs are searched, measured and merged by
     tasks of the cluster; this process chooses the steps and holds the graph of pairs. Needs
-    ``pip install 'castlist[ray,large]'``.
+    the extras ``ray`` and ``large``.
 
     Parameters
     ----------

@@ -123,7 +123,6 @@ def test_name_merge_split_answer_undo_recluster_reload(page, home, server):
     assert "Anna" in page.locator(f'[data-character="{mixed}"]').inner_text()
 
     # Merge the two pieces of one person.
-    page.keyboard.press("Escape")
     select(page, *pieces)
     page.locator("[data-action=merge]").click()
     said(page, 2)
@@ -187,6 +186,67 @@ def test_name_merge_split_answer_undo_recluster_reload(page, home, server):
     show(page, "/history", "history")
     page.locator("text=/merged 2 characters/i").first.wait_for()
     picture(page, "review-history")
+
+
+def test_naming_one_person_after_another_names_each_and_merges_nobody(page, home):
+    """Click a face, *Name*, type, Enter, and on to the next face: as people do."""
+    before = people(home)
+    numbers = [int(card.get_attribute("data-character"))
+               for card in page.locator("[data-character]").all()[:3]]  # fmt: skip
+    for event, (number, name) in enumerate(zip(numbers, ("Joel", "Ada", "Mia"), strict=True), 1):
+        page.locator(f'[data-character="{number}"] .faces').click()
+        page.locator("[data-action=name]").click()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        said(page, event)
+        assert page.locator(".card.selected").count() == 0
+        assert page.locator(".actions").is_hidden()
+    with Corrections(home) as cast:
+        names = {number: cast.character(number).name for number in numbers}
+    assert names == dict(zip(numbers, ("Joel", "Ada", "Mia"), strict=True))
+    assert people(home) == before
+
+
+def test_no_name_is_filled_in_for_several_characters(page, home):
+    with Corrections(home) as cast:
+        named, other = (who.number for who in cast.cast.characters[:2])
+        cast.name(named, "Joel")
+    said(page, 1)
+    select(page, named)
+    page.locator("[data-action=name]").click()
+    assert page.locator("dialog[open] input").input_value() == "Joel"
+    page.keyboard.press("Escape")
+    select(page, other)
+    page.locator("[data-action=name]").click()
+    assert page.locator("dialog[open] input").input_value() == ""
+    page.keyboard.press("Enter")  # no name: nobody is merged
+    page.locator("text=No name was given.").wait_for()
+    assert len(people(home)) == 7
+
+
+@pytest.mark.parametrize("action", ["merge", "background"])
+def test_every_action_ends_the_selection(page, action):
+    numbers = [card.get_attribute("data-character")
+               for card in page.locator("[data-character]").all()[:2]]  # fmt: skip
+    select(page, *numbers)
+    page.locator(f"[data-action={action}]").click()
+    said(page, 1)
+    assert page.locator(".card.selected").count() == 0
+
+
+def test_what_is_selected_while_an_action_is_on_its_way_stays_selected(page, server):
+    first, second = (card.get_attribute("data-character")
+                     for card in page.locator("[data-character]").all()[:2])  # fmt: skip
+    waiting = []
+    page.route("**/api/actions", lambda route: waiting.append(route))
+    select(page, first)
+    page.locator("[data-action=background]").click()
+    page.wait_for_timeout(100)
+    select(page, second)
+    waiting[0].continue_()
+    said(page, 1)
+    selected = page.locator(".card.selected")
+    assert [card.get_attribute("data-character") for card in selected.all()] == [second]
 
 
 def test_what_is_typed_is_shown_as_text(page):

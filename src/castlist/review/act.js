@@ -1,6 +1,7 @@
 // Actions on the cast: send one, ask the user if the server needs more, and report the result.
 import { post } from "./api.js";
 import { askName, askWaiver, choose } from "./dialogs.js";
+import { takeSelection } from "./grid.js";
 import { complain, names, page, say } from "./page.js";
 import { count, oneLine } from "./words.js";
 
@@ -12,14 +13,17 @@ export function acting() {
 }
 
 // Send one action at a time, then refresh the view; returns whether the server accepted it.
+// What was selected for it is deselected, so that the next action is about the next selection only.
 export async function act(action, done = "") {
   if (busy) return false;
   busy = true; // until the view is refreshed: a quick second key would act on the old one
+  const deselect = takeSelection();
   try {
     if (!(await send(action))) {
       say("Nothing was changed.");
       return false;
     }
+    deselect();
     say(done);
     await page.refresh();
     return true;
@@ -86,12 +90,13 @@ export async function rename(number, typed, after) {
   return act({ kind: "name", after, characters: [number], name }, name ? `Named “${name}”.` : "The name was removed.");
 }
 
-// Ask for a name and set it; several characters are merged.
+// Ask for a name and set it; several characters are merged. Only the name of a single character is
+// filled in: a name filled in for several would be given by pressing Enter.
 export async function nameThem(numbers, after) {
   if (!numbers.length) return;
   const who = page.cast.characters.filter((one) => numbers.includes(one.number));
   const many = who.length > 1;
-  const had = who.find((one) => one.name)?.name ?? "";
+  const had = many ? "" : who[0].name;
   const text = many ? `These ${who.length} characters will be merged.` : "Leave it empty to remove the name.";
   const name = await askName(many ? "Name and merge" : `Name ${who[0].title}`, text, had, names());
   if (name === null) return;

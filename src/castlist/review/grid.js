@@ -188,6 +188,12 @@ addEventListener("focusin", (event) => {
 });
 const grids = new Set();
 
+// Return a function that deselects what is selected now; what is selected later stays selected.
+export function takeSelection() {
+  const taken = [...grids].map((grid) => [grid, [...grid.selected]]);
+  return () => taken.forEach(([grid, names]) => grid.select(names, false));
+}
+
 export function makeGrid(...options) {
   const grid = new Grid(...options);
   grids.add(grid);

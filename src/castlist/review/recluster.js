@@ -1,6 +1,7 @@
 // The dialog that clusters again: start it, see the changes, accept or discard them.
 import { get, post } from "./api.js";
 import { el, faces, more } from "./dom.js";
+import { takeSelection } from "./grid.js";
 import { complain, page, say } from "./page.js";
 import { count, sentence } from "./words.js";
 import { CHANGED } from "./act.js";
@@ -133,6 +134,7 @@ function proposed(proposal) {
 async function accept(proposal) {
   try {
     await post("api/recluster/accept", { number: proposal.number });
+    takeSelection()();
     dialog?.close();
     say("The new clustering was accepted. You can undo it.");
   } catch (error) {

@@ -272,9 +272,28 @@ def test_names_are_one_line_with_something_to_be_seen():
     assert checked_name(" a \n b ") == "a b"
     assert checked_name("Zoe\u0308") == "Zoë"
     assert checked_name("👩\u200d🔬") == "👩\u200d🔬"
-    for nothing in ("\u200b", "\u2060 \u200b", "\u0301"):
+    assert checked_name("") == ""  # no name
+    # Spaces of several kinds, joiners and combining marks, and letters that are drawn as nothing.
+    for blank in (" ", "\t\n", "\u00a0\u3000", "\u200b", "\u2060 \u200b", "\u0301",
+                  "\u3164", "\uffa0", "\u115f\u1160", "\u2800", "\U0001d159"):  # fmt: skip
         with pytest.raises(InputError, match="a visible character"):
-            checked_name(nothing)
+            checked_name(blank)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda cast: cast.name(1, " "),
+        lambda cast: cast.merge([1, 3], name="\u3000"),
+        lambda cast: cast.not_named(1, "\u3164"),
+    ],
+)
+def test_a_blank_name_is_refused_and_removes_none(cast, say):
+    cast.name(1, "Anna")
+    with pytest.raises(InputError, match="a visible character"):
+        say(cast)
+    assert cast.character("Anna").number == 1
+    assert cast.last == 1
 
 
 def test_moving_what_is_there_as_well_keeps_the_character(cast):

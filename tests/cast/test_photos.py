@@ -144,6 +144,21 @@ def test_one_person_may_have_a_folder_and_a_file(tmp_path):
     assert left == []
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u3000", "\u3164", "\u2800", "\u200b"])
+def test_a_folder_with_a_blank_name_is_nobody(tmp_path, blank):
+    for person in (blank, "Ben"):
+        (tmp_path / person).mkdir()
+        (tmp_path / person / "1.jpg").touch()
+    found, left = photo_files(tmp_path)
+    assert list(found) == ["Ben"]
+    assert [(said.path.parent.name, "a visible character" in said.why) for said in left] == [
+        (blank, True)
+    ]
+    shutil.rmtree(tmp_path / "Ben")
+    with pytest.raises(InputError, match=r"no photos as .* \(.*a visible character"):
+        photo_files(tmp_path)
+
+
 def some_photos(dim=128, describer="SFace"):
     feature = np.zeros(dim, np.float32)
     feature[0] = 1
@@ -171,6 +186,7 @@ def test_photos_are_kept_and_removed(tmp_path):
         '{"format":1,"describer":"x","people":[{"name":"a","feature":[NaN],"picture":"","photos":1}]}',
         '{"format":1,"describer":"x","people":[{"name":"a","feature":[1],"picture":"%","photos":1}]}',
         '{"format":1,"describer":"x","people":[{"name":"a\\u0007","feature":[1],"picture":"","photos":1}]}',
+        '{"format":1,"describer":"","people":[{"name":" ","feature":[1],"picture":"","photos":1}]}',
     ],
 )  # fmt: skip
 def test_damaged_photos_are_one_message(tmp_path, text):

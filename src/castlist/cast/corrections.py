@@ -32,6 +32,9 @@ from castlist.errors import InputError
 
 Rows = NDArray[np.int64]
 _LONGEST_NAME = 200
+#: Letters and symbols that are drawn as nothing: fillers of Hangul, an empty Braille cell, and a
+#: note without a head.
+_BLANK = "\u115f\u1160\u3164\uffa0\u2800\U0001d159"
 #: Number of remaining tracks that are recorded as different from tracks that are moved away.
 _WITNESSES = 3
 
@@ -381,13 +384,16 @@ class Corrections(CurrentCast):
 
 
 def checked_name(name: str) -> str:
-    """Return a name as it is stored: one line, stripped, with at least one visible character."""
+    """Return a name as it is stored: one line, stripped; it is empty or has a visible character.
+
+    Only an empty name is no name: of one that looks empty nobody knows what was meant.
+    """
     typed, name = name, " ".join(unicodedata.normalize("NFC", name).split())
     if len(name) > _LONGEST_NAME:
         raise InputError(f"a name has at most {_LONGEST_NAME} characters, not {len(name)}")
-    kinds = [unicodedata.category(letter) for letter in name]
-    if any(kind in ("Cc", "Cs") for kind in kinds):
+    kinds = [(letter, unicodedata.category(letter)) for letter in name]
+    if any(kind in ("Cc", "Cs") for _, kind in kinds):
         raise InputError("a name cannot contain control characters")
-    if name and not any(kind[0] in "LNPS" for kind in kinds):
+    if typed and not any(kind[0] in "LNPS" and letter not in _BLANK for letter, kind in kinds):
         raise InputError(f"a name needs a visible character, and {typed!r} has none")
     return name

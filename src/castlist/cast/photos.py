@@ -99,7 +99,8 @@ def photo_files(folder: Path) -> tuple[dict[str, list[Path]], list[LeftOut]]:
                     continue
                 found.setdefault(name, []).append(path)
     if not found:
-        raise InputError(f"{folder}: no photos as <name>/*.jpg or <name>.jpg")
+        why = f" ({left[0]})" if left else ""
+        raise InputError(f"{folder}: no photos as <name>/*.jpg or <name>.jpg{why}")
     return found, left
 
 

@@ -8,12 +8,19 @@ import pytest
 from castlist import InputError
 from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import FACES, find_video
+from castlist.cast.folder import FACES
+from castlist.cast.video_files import file_facts, find_video
+from castlist.library.contents import key_of
 from castlist.review.app import cast_app
-from castlist.review.files import SafeJSONResponse, match_video, playable
+from castlist.review.files import SafeJSONResponse, match_video, playable, videos_to_play
+from castlist.video.fingerprint import fingerprint
+from castlist.video.frames import open_video
 from datasets.small_videos import plain, write_video
 from datasets.synthetic_casts import made_video, write_folder
 from robustness.review_server import Server
+from tests.export.casts import note_video
+from tests.programs import castlist
+from tests.video.test_fingerprint import film
 
 
 @pytest.mark.posix
@@ -52,6 +59,30 @@ def test_a_path_in_the_folder_that_is_no_video_is_not_played(tmp_path, path):
     cast = Corrections(folder)
     assert playable(find_video(cast.scanned)) is None
     cast.close()
+
+
+def test_another_film_in_the_place_of_the_video_is_not_played(tmp_path, monkeypatch):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    video = film(tmp_path / "film.mp4", [0, 1])
+    with open_video(video) as opened:
+        known = fingerprint(opened).to_json()
+    note_video(folder, **file_facts(video), fingerprint=known)
+    with Corrections(folder) as cast:
+        assert videos_to_play(cast.scanned) == ([video], [""])
+    film(video, [2, 3])
+    why = f"{video} is not the video that was scanned into {folder}: its frame at 0:00 is different"
+    monkeypatch.setenv("CASTLIST_STATE", str(tmp_path / "state"))
+    casts = f"/casts/{key_of(folder, tmp_path)}"
+    for served, base in (
+        (Server(folder), ""), (Server(tmp_path, command="open"), casts),
+    ):  # fmt: skip
+        with served as server:
+            line = server.get(f"{base}/api/timeline/0")
+            assert not line["playable"]
+            assert line["wrong"].startswith(why)
+            assert server.ask(f"{base}/video/0")[0] == 404
+    done = castlist("review", folder, "--video", video, code=2)
+    assert why in " ".join(done.stderr.split())
 
 
 def test_a_missing_or_unreadable_file_is_404(home, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -304,14 +303,3 @@ def write_points(folder: Path, points: NDArray[np.float32]) -> None:
     """Write the embeddings that were clustered."""
     with replacing(folder / POINTS) as partial, partial.open("wb") as file:
         np.save(file, points, allow_pickle=False)
-
-
-def find_video(scanned: Scanned, film: int = 0) -> Path | None:
-    """Return the path of a video: where it was scanned, or beside the folder; None if gone."""
-    video = scanned.films[film]
-    places = [
-        scanned.folder / str(video.get("path", "")),
-        scanned.folder.parent / str(video.get("name", "")),
-    ]
-    # os.path.isfile is False for names that are too long or not accessible; Path.is_file raises.
-    return next((path.resolve() for path in places if os.path.isfile(path)), None)

@@ -9,7 +9,7 @@ from typing import Any
 import av
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.folder import find_video
+from castlist.cast.video_files import find_video
 from castlist.errors import InputError
 
 #: Formats of FFmpeg, by suffix.
@@ -36,7 +36,10 @@ def add_pictures(target: Any, size: tuple[int, int], rate: Fraction) -> Any:
 
 
 def video_path(cast: CurrentCast, name: str, number: int) -> Path:
-    """Return the path of a video of a cast, by its number; its name is for the error message."""
+    """Return the path of a video of a cast, by its number; its name is for the error message.
+
+    A file that is not the video that was scanned is an InputError.
+    """
     path = find_video(cast.scanned, number if cast.scanned.joined else 0)
     if path is None:
         raise InputError(

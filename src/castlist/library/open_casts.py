@@ -14,12 +14,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import CORRECTIONS, find_video
+from castlist.cast.folder import CORRECTIONS
 from castlist.errors import CastlistError, first_line
 from castlist.io.files import printable
 from castlist.library.library import Library
 from castlist.review.app import cast_app
-from castlist.review.files import SafeJSONResponse, playable
+from castlist.review.files import SafeJSONResponse, videos_to_play
 
 _MOST_OPEN = 8
 
@@ -97,9 +97,9 @@ class OpenCasts:
 
 def _opened(folder: Path) -> _Open:
     corrections = Corrections(folder)
-    films = range(len(corrections.scanned.films))
-    videos = [playable(find_video(corrections.scanned, k)) for k in films]
-    return _Open(corrections, cast_app(corrections, videos, "../../"), _identity(folder))
+    videos, wrong = videos_to_play(corrections.scanned)
+    app = cast_app(corrections, videos, "../../", wrong)
+    return _Open(corrections, app, _identity(folder))
 
 
 def _identity(folder: Path) -> tuple[int, int]:

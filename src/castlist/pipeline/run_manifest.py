@@ -21,6 +21,7 @@ from typing import Any
 
 from castlist._version import __version__
 from castlist.cast.cast_file import RUN
+from castlist.cast.video_files import file_facts
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
@@ -161,10 +162,7 @@ def _identify(
     video: Video, known_video: Any
 ) -> tuple[dict[str, Any], Fingerprint, OtherVideo | None]:
     """Return data of the file, the video's fingerprint, and the known video if it is another."""
-    stat = video.path.stat()
-    seen = {
-        "name": printable(video.path.name), "bytes": stat.st_size, "changed": stat.st_mtime_ns,
-    }  # fmt: skip
+    seen = file_facts(video.path)
     before = known_video if isinstance(known_video, dict) else {}
     known = Fingerprint.from_json(before.get("fingerprint"))
     if known is not None and all(before.get(key) == value for key, value in seen.items()):

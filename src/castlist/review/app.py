@@ -43,8 +43,9 @@ _SCRIPTS = scripts_of(__package__) | {"frame.js": "castlist.report"}
 
 
 def cast_app(
-    corrections: Corrections, videos: Sequence[Path | None] = (), library: str = ""
-) -> FastAPI:
+    corrections: Corrections, videos: Sequence[Path | None] = (), library: str = "",
+    wrong: Sequence[str] = (),
+) -> FastAPI:  # fmt: skip
     """Return the page of one cast and its API, to be guarded or mounted under a guarded one.
 
     The page asks for paths relative to its own, so that it works wherever it is mounted.
@@ -57,6 +58,8 @@ def cast_app(
         The video files to play; None for each that was not found.
     library : str
         Address of the library that the page links to, relative to the page; no link if empty.
+    wrong : sequence of str
+        For each video, why the file in its place is not played; empty if there is no such file.
     """
     app = new_service("castlist review")
     job = Reclustering(corrections)
@@ -203,7 +206,7 @@ def cast_app(
 
     add_photo_routes(app, corrections)
     add_export_routes(app, corrections)
-    app.include_router(watch_routes(corrections, videos))
+    app.include_router(watch_routes(corrections, videos, wrong))
     return app
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from castlist.errors import CastlistError, InputError
+from castlist.cast.folder import Scanned
+from castlist.cast.video_files import OtherFileError, difference_from_scan, find_video
+from castlist.errors import CastlistError, InputError, first_line
 from castlist.io.files import printable
 from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.video.frames import open_video
@@ -59,7 +61,8 @@ class SafeJSONResponse(JSONResponse):
 def match_video(video: Path, folder: Path, films: Sequence[dict[str, Any]]) -> int:
     """Return which of a cast's videos a file is: by its name if there are several.
 
-    Raises `InputError` if the file is not a video, or if not exactly one video has its name.
+    Raises `InputError` if the file is not a video, if not exactly one video has its name, or if
+    it is not the video that was scanned.
     """
     with open_video(video):
         pass
@@ -67,16 +70,38 @@ def match_video(video: Path, folder: Path, films: Sequence[dict[str, Any]]) -> i
         raise InputError(
             f"{video}: the name has no video extension; rename the file, such as to film.mp4"
         )
-    if len(films) == 1:
-        return 0
     named = [k for k, film in enumerate(films) if film.get("name") == printable(video.name)]
+    if len(films) == 1:
+        named = [0]
     if len(named) != 1:
         raise InputError(
             f"{folder} has {len(films)} videos, and {len(named) or 'none'} of them "
             f"{'are' if named else 'is'} called {video.name}; give a file with the name of one of "
             f"them, or put the videos beside {folder}, where they are found by themselves"
         )
+    if differs := difference_from_scan(video, films[named[0]]):
+        raise InputError(
+            f"{video} is not the video that was scanned into {folder}: {differs}; give that video"
+        )
     return named[0]
+
+
+def videos_to_play(scanned: Scanned) -> tuple[list[Path | None], list[str]]:
+    """Return the file of each video, None if it cannot be played, and what is wrong with it.
+
+    What is wrong is empty for a video that can be played, or that was not found.
+    """
+    paths: list[Path | None] = []
+    wrong: list[str] = []
+    for number in range(len(scanned.films)):
+        path, why = None, ""
+        try:
+            path = playable(find_video(scanned, number))
+        except OtherFileError as error:
+            why = first_line(error)
+        paths.append(path)
+        wrong.append(why)
+    return paths, wrong
 
 
 def playable(path: Path | None) -> Path | None:

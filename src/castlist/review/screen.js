@@ -152,7 +152,8 @@ export function makeScreen({ moved, pressed, state }) {
   function fail(why) {
     plays = false;
     video.hidden = true;
-    note.textContent = line.frames.length ? NOTES[why] : NOTES.unpictured;
+    note.textContent = line.wrong ? `${line.wrong}. Until then, no video is played.`
+      : line.frames.length ? NOTES[why] : NOTES.unpictured;
     note.hidden = false;
     still.hidden = !line.frames.length;
     seek(now);

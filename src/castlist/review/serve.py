@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from castlist.cast.corrections import Corrections
-from castlist.cast.folder import find_video
 from castlist.review.app import cast_app
-from castlist.review.files import match_video, playable
+from castlist.review.files import match_video, videos_to_play
 from castlist.review.local_server import run
 from castlist.review.views import cast_view, questions_view
 
@@ -42,8 +41,8 @@ def serve(
     with Corrections(folder) as corrections:
         films = corrections.scanned.films
         which = 0 if video is None else match_video(video, folder, films)
-        found = [playable(find_video(corrections.scanned, k)) for k in range(len(films))]
+        videos, wrong = videos_to_play(corrections.scanned)
         if video is not None:
-            found[which] = video
+            videos[which], wrong[which] = video, ""
         _warm(corrections)
-        run(cast_app(corrections, found), port=port, browser=browser, tell=tell)
+        run(cast_app(corrections, videos, wrong=wrong), port=port, browser=browser, tell=tell)

@@ -17,6 +17,7 @@ from castlist.errors import InputError
 from castlist.export.timecode import can_drop
 from castlist.export.timeline import Person, Timeline, one_line, timelines
 from castlist.handover.scenes import Scene, SceneSettings, find_scenes
+from castlist.io.files import printable
 from castlist.review.files import SafeJSONResponse
 from castlist.review.schemas import NAMED, Number
 
@@ -27,7 +28,9 @@ Video = Annotated[int, PathParameter(ge=0, le=_VIDEOS)]
 Seconds = Annotated[float, Query(ge=0, le=10**7, allow_inf_nan=False)]
 
 
-def watch_routes(corrections: Corrections, videos: Sequence[Path | None]) -> APIRouter:
+def watch_routes(
+    corrections: Corrections, videos: Sequence[Path | None], wrong: Sequence[str] = ()
+) -> APIRouter:
     """Return the routes of Watch and Find.
 
     Parameters
@@ -36,6 +39,8 @@ def watch_routes(corrections: Corrections, videos: Sequence[Path | None]) -> API
         The cast.
     videos : sequence of Path or None
         The video files to play; None for each that was not found.
+    wrong : sequence of str
+        For each video, why the file in its place is not played.
     """
     router = APIRouter()
     made: tuple[int, list[Timeline]] = (-1, [])
@@ -60,6 +65,7 @@ def watch_routes(corrections: Corrections, videos: Sequence[Path | None]) -> API
         with corrections.fresh():
             view = timeline_view(corrections, line(video), video)
         view["playable"] = video < len(videos) and videos[video] is not None
+        view["wrong"] = printable(wrong[video]) if video < len(wrong) else ""
         return SafeJSONResponse(view)
 
     @router.get("/api/boxes/{video}", responses=NAMED, response_model=dict[str, Any])

@@ -35,7 +35,7 @@ def blurred(tmp_path_factory):
     folder = tmp_path_factory.mktemp("blur")
     write_video(folder / "v.mp4", (noisy(k) for k in range(60)), RATE, "libx264", crf="5")
     spans = [(1.0, 2.8, 0), (1.0, 2.8, 1), (4.0, 4.8, 0)]
-    cast = made_cast(folder / "v.cast", RATE, video="v.mp4", spans=spans, duration=6.0)
+    cast = made_cast(folder / "v.cast", RATE, video="v.mp4", size=SIZE, spans=spans, duration=6.0)
     cast.name(cast.cast.characters[0].number, "Anna")
     unsure = write_blurred(cast, folder / "out.mp4", visible=["Anna"])
     with av.open(str(folder / "out.mp4")) as film:
@@ -83,6 +83,22 @@ def test_sound_is_copied(tmp_path):
     found = lengths(tmp_path / "out.mkv")
     assert found["audio"] == pytest.approx(3, abs=0.1)
     assert found["video"] == pytest.approx(3, abs=0.1)
+
+
+def test_the_same_video_in_another_size_is_blurred_at_the_same_places(tmp_path):
+    small = (noisy(k)[::2, ::2].copy() for k in range(20))
+    write_video(tmp_path / "v.mp4", small, RATE, "libx264", crf="5")
+    cast = made_cast(
+        tmp_path / "v.cast", RATE, video="v.mp4", size=SIZE, spans=[(0.0, 1.8, 1)], duration=2.0
+    )
+    write_blurred(cast, tmp_path / "out.mp4")
+    with av.open(str(tmp_path / "out.mp4")) as film:
+        frames = [one.to_ndarray(format="bgr24") for one in film.decode(video=0)]
+    for image in frames:
+        seen, blurred = (roughness(image, np.array(box) / 2) for box in FACES)
+        assert seen > 20
+        assert blurred < 10
+    cast.close()
 
 
 def test_what_cannot_be_done_is_said(blurred, tmp_path):

@@ -97,7 +97,7 @@ def write_blurred(
     paths = _paths(timeline, shown)
     with replacing(out) as partial:
         try:
-            _encode(source, partial, form, paths, progress)
+            _encode(source, partial, form, paths, timeline.size, progress)
         except CastlistError:  # some are ValueErrors
             raise
         except (FFmpegError, ValueError) as error:
@@ -178,19 +178,24 @@ def _paths(timeline: Timeline, visible: set[int]) -> list[_Path]:
     return [_track(timeline, row) for row in rows]
 
 
-def _encode(source: Path, partial: Path, form: str, paths: list[_Path], progress: Progress) -> None:
+def _encode(
+    source: Path, partial: Path, form: str, paths: list[_Path], size: tuple[int, int] | None,
+    progress: Progress,
+) -> None:  # fmt: skip
     with open_video(source) as video, av.open(str(partial), "w", format=form) as target:
         rate = Fraction(video.rate).limit_denominator(1001)
         stream = add_pictures(target, video.size, rate)
         stream.codec_context.time_base = Fraction(1, 90_000)
         sound = _Sound(source, target)
+        # Boxes are of the video that was scanned; this may be a larger or smaller copy of it.
+        scale = np.tile(np.divide(video.size, size if size and all(size) else video.size), 2)
         # A long video has thousands of tracks, and few of them at any time.
         starts = np.array([path.start for path in paths]) - MARGIN
         ends = np.array([path.end for path in paths]) + MARGIN
         total = max(1, round(video.duration))
         for frame in video.frames():
             now = np.flatnonzero((starts <= frame.time) & (frame.time <= ends))
-            boxes = [paths[i].box_at(frame.time) for i in now]
+            boxes = [paths[i].box_at(frame.time) * scale for i in now]
             image = frame.image()
             if boxes:
                 image = blur_faces(image, boxes)

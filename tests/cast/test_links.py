@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist import TrackSet
-from castlist.cast.links import not_waived, overlap_summary, pairs_between
+from castlist.cast.links import Links, not_waived, overlap_summary, pairs_between
+from castlist.cast.state import State
 
 PAIR = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] < p[1])
 
@@ -35,3 +36,35 @@ def test_a_summary_has_the_count_and_the_first_pairs_with_times():
     many = overlap_summary(tracks, np.repeat(pairs, 1000, axis=0))
     assert (many["count"], len(many["pairs"])) == (1000, 100)
     assert overlap_summary(tracks, pairs[:0]) == {"count": 0, "pairs": []}
+
+
+def linked(pins, balls, before=None):
+    """Return links around pins; ``balls`` are those that each track falls into."""
+    pins, balls = np.array(pins), np.array(balls)
+    state = State.of(pins if before is None else np.array(before))
+    state.pin[:] = pins
+    none = np.empty((0, 2), np.int64)
+    return Links.around(state, none, state.owner, lambda rows: balls[rows])
+
+
+def test_every_large_ball_of_a_character_attracts_and_an_outlier_does_not():
+    """Anna with and without her glasses, 4 tracks and 2 of them, and one that is somewhere else."""
+    anna = linked([1] * 7, [5, 5, 5, 5, 8, 8, 9])
+    assert anna.rows.tolist() == [0, 1, 2, 3, 4, 5]
+    groups = [{0, 1, 2, 3}, {4, 5}]
+    assert all(any({i, j} <= group for group in groups) for i, j in anna.must.tolist())
+    assert set(anna.must.ravel().tolist()) == {0, 1, 2, 3, 4, 5}
+    assert len(anna.cannot) == 0  # both looks are Anna
+
+
+def test_a_ball_is_large_by_all_tracks_of_the_character_and_links_pinned_ones_only():
+    """Three tracks of hers are said by a person, and four are as clustered."""
+    anna = linked([1, 0, 0, 1, 0, 0, 1], [5, 5, 5, 5, 8, 8, 9], before=[1] * 7)
+    assert anna.rows.tolist() == [0, 1, 2, 3, 4, 5]
+    assert anna.must.tolist() == [[0, 3]]
+
+
+def test_each_look_is_kept_apart_from_those_of_another():
+    both = linked([1, 1, 1, 1, 2, 2], [5, 5, 8, 8, 6, 6])
+    apart = {frozenset((i < 4, i // 2) for i in pair) for pair in both.cannot.tolist()}
+    assert apart == {frozenset({(True, 0), (False, 2)}), frozenset({(True, 1), (False, 2)})}

@@ -208,3 +208,23 @@ def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
     save_model(BallModel([16, 4], describer="SFace"), file)
     with pytest.raises(InputError, match=r"not the model that .*film\.cast was scanned with"):
         model_of(Corrections(folder))
+
+
+@pytest.mark.parametrize(("most", "kept"), [(3, False), (4, False), (5, True)])
+def test_a_number_goes_with_more_than_half_of_a_character(tmp_path, most, kept):
+    """Two people in one, and a stray that a person moved there: of 8 tracks, 4 are no majority."""
+    tracks = made_video(people=3, each=5, noise=0.05, pairs=False)
+    person = np.unique(tracks.identity, return_inverse=True)[1]
+    own = [np.flatnonzero(person == k) for k in range(3)]
+    left_out = [*own[0][most:], *own[1][3:]]
+    labels = np.where(person == 2, 2, 1)
+    labels[left_out] = np.arange(10, 10 + len(left_out))
+    cast = Corrections(write_folder(tmp_path / "film.cast", tracks, labels))
+    for row in left_out:
+        cast.not_face([str(tracks.ids[row])])
+    mixed = int(cast.state.owner[own[0][0]])
+    cast.move([str(tracks.ids[own[2][0]])], to=mixed)
+    labels = propose(cast).labels
+    assert len(set(labels[own[0][:most]])) == 1
+    assert (labels[own[0][0]] == mixed) == kept
+    assert mixed not in labels[own[1][:3]]

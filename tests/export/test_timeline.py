@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from castlist import InputError
-from castlist.cast.cast import Cast, Character
+from castlist.cast.cast import Appearance, Cast, Character
 from castlist.export.timeline import one_line, timelines, unique_labels
 from tests.export.casts import AWKWARD, made_cast, made_timeline, note_video, two_videos
 
@@ -97,3 +97,12 @@ def test_a_line_is_a_line():
     assert one_line("a\r\nb\u2028c\x00d\x85e\ufffff") == "a b c d e f"
     assert one_line("می\u200cخواهم ‍👩‍🚀") == "می\u200cخواهم ‍👩‍🚀"
     assert one_line("caf\udce9") == "caf?"
+
+
+def test_an_appearance_has_at_least_one_frame(tmp_path):
+    """At 5 frames a second, one of 60 ms begins and ends nearest to the same frame."""
+    one = made_timeline(tmp_path / "film.cast", rate=5.0)
+    assert one.frames(Appearance(1.0, 1.06, 1)) == (5, 6)
+    assert one.frames(Appearance(1.06, 1.06, 1)) == (5, 6)
+    assert one.frames(Appearance(1.0, 1.4, 1)) == (5, 7)
+    assert one.frames(Appearance(1.12, 1.28, 1)) == (6, 7)

@@ -188,3 +188,12 @@ def test_the_videos_of_a_set_are_averaged_apart(tmp_path):
 def test_only_on_the_sphere():
     with pytest.raises(InputError, match="unit sphere"):
         BallModel((6, 6), normalise=False, rounds=1)
+
+
+def test_a_few_points_need_no_higher_reach_for_one_false_pair():
+    """Every fourth pair of strangers is that alike: of 3 pairs that is 0.75, of 6 it is 1.5."""
+    strangers = np.linspace(0.25, 0.4, neighbours.N_QUANTILES).astype(np.float32)
+    # A half of them are above 0, a quarter above 0.2, an eighth above 0.26, a sixth above 0.235.
+    strangers[:3] = 0.0, 0.2, 0.26
+    for people, wanted in ((3, 0.2), (4, 0.24)):
+        assert reach_of(np.eye(8)[:people], 0.2, 0.1, strangers) == pytest.approx(wanted)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -8,8 +9,15 @@ from pathlib import Path
 import pytest
 
 from castlist import InputError
+from castlist.cast.cast_file import RUN
 from castlist.pipeline import run_manifest
-from castlist.pipeline.run_manifest import RunManifest, settings_of
+from castlist.pipeline.run_manifest import (
+    GROUPING,
+    REPORTING,
+    TRACKING,
+    RunManifest,
+    settings_of,
+)
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
 from datasets.small_videos import plain, write_video
@@ -54,3 +62,25 @@ def test_every_setting_is_fingerprinted_or_does_not_change_the_result():
         "max_characters", "finetune", "tracks",
     }  # fmt: skip
     assert {one.name for one in fields(ScanSettings)} == fingerprinted | {"device"}
+
+
+def test_a_stage_is_not_done_while_it_is_done_again(tmp_path):
+    """Nor is a later one: what a process leaves that was killed within the stage."""
+    path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
+    on_disk = []
+
+    def stages():
+        return list(json.loads((tmp_path / RUN).read_text("utf-8"))["stages"])
+
+    with open_video(path) as video:
+        for name in (TRACKING, GROUPING, REPORTING, GROUPING, TRACKING):
+            run = RunManifest.open(tmp_path, video, ScanSettings())
+            with run.stage(name):
+                on_disk.append(stages())
+                killed = RunManifest.open(tmp_path, video, ScanSettings())
+                assert not killed.done(name)
+            on_disk.append(stages())
+            assert RunManifest.open(tmp_path, video, ScanSettings()).done(name)
+    first, second = [TRACKING], [TRACKING, GROUPING]
+    every = [TRACKING, GROUPING, REPORTING]
+    assert on_disk == [[], first, first, second, second, every, first, second, [], first]

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -324,3 +325,24 @@ def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "v.cast").write_text("mine")
     with pytest.raises(CastlistError, match="is a file"):
         scan(path)
+
+
+def test_a_scan_resumes_at_a_cut_and_never_in_a_dissolve(tmp_path, monkeypatch):
+    """A dissolve is found by what is before it, which a scan that begins in it does not see."""
+    scenes = np.random.default_rng(0).integers(0, 256, (3, 5, 8, 3), np.uint8)
+    first, second, third = (cv2.resize(one, (320, 180)) for one in scenes)
+    ways = np.arange(1, 20) / 20
+    mix = [np.asarray((1 - way) * first + way * second, np.uint8) for way in ways]
+    images = [*[first] * 40, *mix, *[second] * 40, *[third] * 30]
+    path = write_video(tmp_path / "v.mp4", images)
+    monkeypatch.setattr(castlist.pipeline.scan, "_SECONDS_PER_PART", -1)
+    places = set()
+
+    def note(stage, done, total):
+        for part in (path.with_suffix(".cast") / PARTS).glob("*.npz"):
+            about = json.loads(str(np.load(part)["about"]))
+            if about["resume_point"] is not None:
+                places.add(about["resume_point"]["number"])
+
+    assert scan(path, progress=note).run["counts"]["shots"] == 3
+    assert places == {99}  # where the third picture begins

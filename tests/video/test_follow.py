@@ -6,7 +6,7 @@ import pytest
 
 from castlist.video.detect import Faces
 from castlist.video.face_selection import Gallery
-from castlist.video.follow import LONGEST_GAP, Follower, _clear, surroundings
+from castlist.video.follow import LONGEST_GAP, Follower, Track, _clear, surroundings
 
 SAME, OTHER = np.eye(2, dtype=np.float32)  # what is around a face
 ANN, BOB = np.array([1, 0, 0], np.float32), np.array([0, 1, 0], np.float32)
@@ -218,3 +218,28 @@ def test_at_a_low_sample_rate_a_face_that_was_not_missed_needs_no_describer():
         stage.look((ANN, 100), step=0.4)
     assert stage.tracks() == [(ANN.tolist(), 4)]
     assert stage.asked == 0
+
+
+def followed(lefts, every=0.2):
+    """Return a track of boxes of 60 pixels at these left edges."""
+    track = Track(Gallery(0.2, 5))
+    for k, left in enumerate(lefts):
+        track.add(5 * k, every * k, np.array([left, 100, 60, 60], np.float32), 0.9)
+    return track
+
+
+def test_one_box_out_of_place_moves_the_expectation_by_half_of_that_only():
+    """A detector is sometimes wrong by some pixels: one such box does not send a track away."""
+    still = followed([100] * 6 + [120])
+    assert still.expected(1.2 + 0.2)[0] == pytest.approx(120 + 20 / 2)
+    still = followed([100] * 6 + [120] + [100])
+    assert still.expected(1.4 + 0.2)[0] == pytest.approx(100 - 20 / 2 + 20 / 4)
+
+
+def test_a_steady_motion_is_expected_to_go_on_for_half_a_second():
+    moving = followed([100 + 12 * k for k in range(12)])  # 60 pixels a second
+    x, y, w, h = moving.expected(2.2 + 0.2)
+    assert (y, w, h) == (100, 60, 60)
+    assert x == pytest.approx(232 + 12, abs=0.1)
+    assert moving.expected(2.2 + 0.5)[0] == pytest.approx(232 + 30, abs=0.1)
+    assert moving.expected(2.2 + 2.0)[0] == moving.expected(2.2 + 0.5)[0]

@@ -38,7 +38,7 @@ from castlist.cast.matching import (
 from castlist.cast.recluster import model_of
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
-from castlist.errors import InputError
+from castlist.errors import CastlistError, InputError
 from castlist.io.lock import locked
 from castlist.io.output_guard import is_joined
 from castlist.learn.model import BallModel
@@ -204,7 +204,11 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         # Without those of an `add` that was killed before it appended its event.
         run["videos"] = [f for f in run["videos"] if not f.get("added") or f["episode"] in ever]
         inside = videos_present(run["videos"], live_events(events)[0])
-        _refuse_twice(cast, inside, folder)
+        try:
+            _refuse_twice(cast, inside, folder)
+        except AlreadyExistsError:  # perhaps by an `add` that was killed before it wrote the balls
+            _write_balls(balls_of(folder), folder)
+            raise
         film = {**video_entry(cast.scanned, folder, run["videos"], inside), "added": True}
         model = load_model(folder / MODEL)
         whole, points = cast.embedded(model)
@@ -232,7 +236,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
             ) from error
         names = {name.id: name.name for name in edits.names}
         face = np.where(cast.state.not_face, -1, labels)
-        balls.with_more(points, face, names, (len(inside) + 1, last)).save(folder / BALLS)
+        _write_balls(balls.with_more(points, face, names, (len(inside) + 1, last)), folder)
         return conflicts, len(new)
 
 
@@ -277,6 +281,12 @@ def balls_of(folder: Path) -> Balls:
     with CurrentCast(folder) as cast:  # outdated: read the whole cast
         known = len(cast.scanned.films), cast.last
         return Balls.of(cast.points, cast.state.labels, cast.state.names, known)
+
+
+def _write_balls(balls: Balls, folder: Path) -> None:
+    """Write the balls of a joined cast; if that fails, they are computed again when needed."""
+    with suppress(CastlistError):
+        balls.save(folder / BALLS)
 
 
 def _refuse_twice(cast: SourceCast, films: Sequence[dict[str, Any]], folder: Path) -> None:

@@ -309,8 +309,7 @@ class Talk(RuleBasedStateMachine):
                 return None
             tracks = picks(view.faces, i)
             target = None if to is None else pick(view.shown, to)
-            gone = [t for t in tracks if view.owner[t] != target]
-            word = Word("move", ((target, view.moments(gone)),))
+            word = Word("move", ((target, view.moments(tracks)),))
             return lambda: one.move(tracks, target, waive=waive), word
 
         self.act("move", client, stale, make)
@@ -390,11 +389,8 @@ class Talk(RuleBasedStateMachine):
             if not beside or not others:
                 return None
             moved, target = pick(beside, other), pick(others, instead)
-            number = view.owner[target]
-            own = view.moments([moved, *view.of(number)])
-            word = Word(
-                "answer", ((number, own),), different=((view.tracks[it], view.tracks[moved]),)
-            )
+            pin = (view.owner[target], view.moments([moved, target]))
+            word = Word("answer", (pin,), different=((view.tracks[it], view.tracks[moved]),))
             return lambda: one.answer([it], [], [[moved]], [[target]], waive=waive), word
 
         self.act("answer", client, stale, make)

@@ -202,6 +202,71 @@ def test_corrections_of_a_track_hold_for_its_parts(cast):
     assert not cast.lost
 
 
+def pinned_to(cast, number):
+    return sorted(cast.tracks.ids[cast.state.pin == number].tolist())
+
+
+def test_a_move_pins_all_listed_tracks(cast):
+    """0002 and 0006 are of p2 already, which is character 3; 0010 is too, and is not listed."""
+    assert {"0002", "0006", "0010"} <= set(tracks_of(cast, 3))
+    cast.move(["0000", "0002", "0006"], to=3)
+    assert pinned_to(cast, 3) == ["0000", "0002", "0006"]
+    assert (cast.state.pin > 0).sum() == 3
+
+
+def test_an_answer_pins_the_tracks_it_lists(cast):
+    """0001 is not with the others of p1, but with 0003, of p3, whose 0007 is not listed."""
+    cast.answer(["0005"], different=[["0001"]], instead=[["0003"]], waive=True)
+    assert pinned_to(cast, 4) == ["0001", "0003"]
+    assert (cast.state.pin > 0).sum() == 2
+    assert {"0001", "0003", "0007"} <= set(tracks_of(cast, 4))
+
+
+def test_two_groups_of_an_answer_share_a_frame_with_what_they_come_to(cast):
+    """Of the tracks of p2, 0006 shares frames with 0007, and 0010 with 0011; p3 has both."""
+    with pytest.raises(OverlappingTracksError) as caught:
+        cast.answer(["0002"], different=[["0006"], ["0010"]], instead=[["0003"], ["0015"]])
+    assert sorted(caught.value.pairs) == [("0006", "0007"), ("0010", "0011")]
+    cast.answer(["0002"], different=[["0006"], ["0010"]], instead=[["0003"], ["0015"]], waive=True)
+    assert pinned_to(cast, 4) == ["0003", "0006", "0010", "0015"]
+
+
+def test_two_groups_that_share_a_frame_are_not_put_into_one_character(cast):
+    """0004 and 0005 share a frame; both are called tracks of p2, each by its own group."""
+    with pytest.raises(OverlappingTracksError) as caught:
+        cast.answer(["0000"], different=[["0004"], ["0005"]], instead=[["0002"], ["0006"]])
+    assert caught.value.pairs == [("0004", "0005")]
+    assert cast.last == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_word_pins_exactly_the_tracks_it_lists(tmp_path, seed):
+    """Moves to a character, and *not this but that*: nothing else is pinned, and nothing less."""
+    rng = random.Random(seed)
+    tracks = made_video(people=5, each=5, noise=0.4, pairs=False, seed=seed)
+    with Corrections(write_folder(tmp_path / "film.cast", tracks)) as cast:
+        pins: dict[str, int] = {}
+        for _ in range(25):
+            own = {one.number: tracks_of(cast, one.number) for one in cast.cast.characters}
+            if len(own) < 2:
+                break
+            me, other = rng.sample(sorted(own), 2)
+            ids = [t for of in own.values() for t in of]
+            if rng.random() < 0.5:
+                listed = sorted({rng.choice(own[me]), *rng.sample(ids, 4)})
+                cast.move(listed, other)
+            elif len(own[me]) > 1:
+                one, wrong = rng.sample(own[me], 2)
+                target = rng.sample(own[other], rng.randint(1, len(own[other])))
+                cast.answer([one], different=[[wrong]], instead=[target])
+                listed = [wrong, *target]
+            else:
+                continue
+            pins |= dict.fromkeys(listed, other)
+            now = dict(zip(cast.tracks.ids.tolist(), cast.state.pin.tolist(), strict=True))
+            assert {track: pin for track, pin in now.items() if pin} == pins
+
+
 # Random use
 
 

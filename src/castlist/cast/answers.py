@@ -112,7 +112,7 @@ class Answer:
                 self.pins.append((0, leaving))
 
     def _put(self, rows: Rows, target: Rows, me: int, taken: set[int], others: Rows) -> None:
-        """Assign tracks to the character of ``target``; ``others`` are assigned elsewhere."""
+        """Assign tracks, and ``target``, to its character; ``others`` are assigned elsewhere."""
         owner, names = self.state.owner, self.state.names
         targets = np.unique(owner[target])
         if len(targets) > 1:
@@ -126,9 +126,7 @@ class Answer:
             raise InputError(
                 f"they have different names, {' and '.join(called)}: merge them instead"
             )
-        there = np.setdiff1d(self.state.members(number), others)
-        gone = np.concatenate([rows[:0], *(pinned for _, pinned in self.pins)])
-        self.pins.append((number, np.setdiff1d(np.union1d(there, rows), gone)))
+        self.pins.append((number, np.setdiff1d(np.union1d(target, rows), others)))
         self.compared.append((target, rows))
         self.checked = np.union1d(self.checked, rows)
 
@@ -144,9 +142,14 @@ class Answer:
         self.state.mixed += self.mixed
 
     def pieces(self) -> list[list[Rows]]:
-        """Return the groups of tracks that each pin brings together, by their current character."""
+        """Return the groups of tracks that it brings together, by their current character."""
         owner = self.state.owner
+        pinned = np.concatenate([self.one[:0], *(rows for _, rows in self.pins)])
+        together = [rows for number, rows in self.pins if not number]
+        for number in sorted({number for number, _ in self.pins} - {0}):
+            stay = np.setdiff1d(self.state.members(number), pinned)
+            together.append(np.concatenate([stay, *(rows for n, rows in self.pins if n == number)]))
         return [
             [rows[owner[rows] == number] for number in np.unique(owner[rows]).tolist()]
-            for _, rows in self.pins
+            for rows in together
         ]

@@ -149,7 +149,8 @@ class Corrections(CurrentCast):
         with self.lock:
             target = self.character(to) if to is not None else None
             there = target.tracks if target else np.empty(0, np.int64)
-            rows = np.setdiff1d(self.rows(tracks), there)
+            listed = self.rows(tracks)
+            rows = np.setdiff1d(listed, there)
             if not len(rows):
                 raise InputError("these tracks are already in that character")
             self._check_faces(rows)
@@ -166,7 +167,9 @@ class Corrections(CurrentCast):
             waived = self._waived([*apart, there], waive)
             new = [] if target else self._new_ids(1)
             number = target.number if target else new[0]
-            edit = Edit(pins=(self._pin(number, rows),), different=tuple(different), waived=waived)
+            # Those that are there already as well: they were listed, and are to stay.
+            pin = self._pin(number, listed)
+            edit = Edit(pins=(pin,), different=tuple(different), waived=waived)
             return self.append_event("move", edit, after, new)
 
     def not_face(
@@ -196,7 +199,8 @@ class Corrections(CurrentCast):
         same, different : sequences of track ids
             The groups it was compared with.
         instead : sequence of track ids or None, optional
-            For each group of ``different``, tracks of the character that it belongs to.
+            For each group of ``different``, tracks of the character that it belongs to. They are
+            pinned there like the group; other tracks of that character are not.
         mixed : sequences of track ids
             Groups that show several people, so that there is no answer for them.
         waive : bool

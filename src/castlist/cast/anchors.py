@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from castlist.errors import InputError
 from castlist.geometry import iou
 from castlist.tracks import TrackSet
-
-if TYPE_CHECKING:
-    from castlist.cast.log import Log
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -318,105 +315,3 @@ def _part_names(name: str, taken: set[str]) -> list[str]:
     while {f"{name}a", f"{name}b"} & taken:
         name += "_"
     return [f"{name}a", f"{name}b"]
-
-
-def store_anchors(
-    log: Log,
-    cut: CutTracks,
-    rows: Sequence[int],
-    scans: Sequence[str],
-    mean_features: NDArray[np.float32],
-) -> list[int]:
-    """Store anchors of tracks, which may be parts of cut tracks; return their numbers."""
-    made = anchors_of(cut.tracks, rows, scans, mean_features)
-    marked = [
-        replace(one, scan=one.scan + cut.marks[row][-1][0])
-        for row, one in zip(rows, made, strict=True)
-    ]
-    return log.anchor(marked)
-
-
-class Finder:
-    """Finds the current tracks that events refer to.
-
-    Parameters
-    ----------
-    log : Log
-        The log that has the anchors.
-    cut : CutTracks
-        The current tracks.
-    scans : sequence of str
-        The scan of each video: anchors of this scan are found by id, those of other scans by time,
-        box and face.
-    mean_features : ndarray of shape (n_tracks, dim)
-        Mean features of the tracks, of unit length.
-    renamed : bool
-        As in :func:`find_anchors`.
-    """
-
-    def __init__(
-        self, log: Log, cut: CutTracks, scans: Sequence[str], mean_features: NDArray[np.float32],
-        renamed: bool = True,
-    ) -> None:  # fmt: skip
-        self._log = log
-        self._cut = cut
-        self._scans = scans
-        self._looks = mean_features
-        self._renamed = renamed
-        self._place: dict[tuple[str, str], list[int]] = {}
-        for row, marks in enumerate(cut.marks):
-            for times, name in marks:
-                self._place.setdefault((self._scan(row) + times, name), []).append(row)
-        self._rows: dict[int, Rows] = {}  # of each anchor
-        self._number: dict[int, int] = {}  # the anchor of a row
-        self.anchors: dict[int, Anchor] = {}
-        #: Anchors that were not found, and the tracks at their place with a different face.
-        self.missing: dict[int, Rows] = {}
-        #: Missing anchor → anchor of the track that a person identified it with.
-        self.given: dict[int, int] = {}
-        self.learn()
-
-    def _scan(self, row: int) -> str:
-        return str(self._scans[self._cut.tracks.video[row]])
-
-    def keys(self) -> list[str]:
-        """Return a key for each track that is unique among all scans."""
-        return [
-            f"{self._scan(row)}{times} {name}"
-            for row, marks in enumerate(self._cut.marks)
-            for times, name in marks[-1:]
-        ]
-
-    def numbers(self, rows: Rows) -> list[int]:
-        """Return the anchor numbers of tracks; new anchors are stored in the log."""
-        new = [row for row in rows.tolist() if row not in self._number]
-        if new:
-            stored = store_anchors(self._log, self._cut, new, self._scans, self._looks)
-            self._number |= dict(zip(new, stored, strict=True))
-            self.learn()
-        return [self._number[row] for row in rows.tolist()]
-
-    def rows(self, numbers: Iterable[int]) -> Rows:
-        """Return the tracks of anchors; those that were not found are left out."""
-        parts = [self._rows[self.given.get(n, n)] for n in numbers]
-        return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-
-    def learn(self) -> None:
-        """Find the tracks of anchors that were stored since the last call."""
-        elsewhere = []
-        for number, anchor in self._log.anchors(max(self._rows, default=0)).items():
-            self.anchors[number] = anchor
-            rows = self._place.get((anchor.scan, anchor.track))
-            if rows is None:
-                elsewhere.append(number)
-                continue
-            self._rows[number] = np.array(rows)
-            times, name = self._cut.marks[rows[0]][-1]
-            if name == anchor.track and self._scan(rows[0]) + times == anchor.scan:
-                self._number[rows[0]] = number
-        anchors = [self.anchors[n] for n in elsewhere]
-        found = find_anchors(self._cut.tracks, anchors, self._looks, self._renamed)
-        for number, (same, other) in zip(elsewhere, found, strict=True):
-            self._rows[number] = same
-            if not len(same):
-                self.missing[number] = other

@@ -12,7 +12,6 @@ from typing import Literal, Required, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import store_anchors
 from castlist.cast.answers import Answer
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import (
@@ -26,6 +25,7 @@ from castlist.cast.events import (
     Pinned,
     Reversed,
 )
+from castlist.cast.finder import store_anchors
 from castlist.cast.links import overlap_error, pairs_between
 from castlist.cast.state import State
 from castlist.errors import InputError

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import Anchor, CutTracks, Finder, find_anchors, unit
+from castlist.cast.anchors import Anchor, CutTracks, find_anchors, unit
 from castlist.cast.cast import Cast, Character, make_cast
 from castlist.cast.covers import picture_quality, shown_tracks
 from castlist.cast.events import ACTIONS, Body, Edit, Event, live_events
+from castlist.cast.finder import Finder, SameTracks, present, same_tracks
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
 from castlist.cast.log import Clustering, Log
 from castlist.cast.state import State
@@ -111,7 +112,7 @@ class CurrentCast:
         if not np.isfinite(self.scanned.tracks.time).all():
             raise InputError(f"{self.folder}: some of its faces have no time; scan the video again")
         self.whole_features = unit_mean_features(self.scanned)
-        self._cuts: list[tuple[int, float]] | None = None
+        self._cuts: tuple[list[tuple[int, float]], SameTracks] | None = None
         self._faces = self._faces_now()
         self._fold(events)
 
@@ -176,7 +177,8 @@ class CurrentCast:
         """Compute the state: a fold over the events in effect."""
         self._events = events
         self.live, self.undone = live_events(events)
-        if self._apply_cuts():
+        same = same_tracks(self.live)
+        if self._apply_cuts(same):
             self._finder = Finder(
                 self.log,
                 self.cut_tracks,
@@ -186,9 +188,7 @@ class CurrentCast:
             )
         else:
             self._finder.learn()
-        self._finder.given = {
-            event.body.anchor: event.body.track for event in self.live if event.kind == "found"
-        }
+        self._finder.same = same
         self.state = State.of(self.scanned.labels[self.cut_tracks.origin])
         self.points = self.cut_tracks.points(self.scanned.points, self.mean_features)
         for event in self.live:
@@ -197,7 +197,7 @@ class CurrentCast:
                 self._take_points(event.body.clustering)
         self._cast = None
 
-    def _apply_cuts(self) -> bool:
+    def _apply_cuts(self, same: SameTracks) -> bool:
         """Apply the cuts in effect; return whether they differ from those applied before."""
         wanted = [
             (cut.track, cut.at)
@@ -205,14 +205,16 @@ class CurrentCast:
             if isinstance(event.body, Edit)
             for cut in event.body.cuts
         ]
-        if wanted == self._cuts:
+        now = wanted, same if wanted else {}
+        if now == self._cuts:
             return False
-        self._cuts = wanted
+        self._cuts = now
         self.cut_tracks = CutTracks.whole(self.scanned.tracks)
         self.mean_features = self.whole_features
         anchors = self.log.anchors() if wanted else {}
         for number, seconds in wanted:
-            for row in self._rows_of(anchors[number])[::-1].tolist():
+            rows = present(number, same, lambda one: self._rows_of(anchors[one]))
+            for row in rows[::-1].tolist():
                 self.cut_tracks = self.cut_tracks.cut(row, seconds)
             self.mean_features = self.cut_tracks.mean_features(self.whole_features)
         self.tracks = self.cut_tracks.tracks
@@ -416,12 +418,17 @@ class CurrentCast:
 
     @property
     def lost(self) -> list[LostTrack]:
-        """The tracks that events refer to and that were not found, or have a different face."""
-        last = {number: event for event in self.live for number in sorted(event.anchors())}
+        """The tracks of corrections that were not found, or that have a different face now."""
+        last = {
+            number: event
+            for event in self.live
+            if isinstance(event.body, Edit)
+            for number in sorted(event.anchors())
+        }
         return [
             LostTrack(last[number], number, self._finder.anchors[number], there)
             for number, there in self._finder.missing.items()
-            if number in last and number not in self._finder.given
+            if number in last and not len(self._finder.rows([number]))
         ]
 
     def keys(self) -> list[str]:

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import CutTracks, store_anchors
+from castlist.cast.anchors import CutTracks
 from castlist.cast.cast_file import FORMAT, RUN
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import BackgroundMark, Cut, Edit, Named, Pinned
+from castlist.cast.finder import store_anchors
 from castlist.cast.folder import (
     CAST,
     EPISODES,

@@ -1,0 +1,86 @@
+"""What was said of a track that was lost and then called the same as another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from castlist.cast.corrections import Corrections
+from datasets.synthetic_casts import made_video, write_folder
+from tests.cast import test_rescan
+
+
+@pytest.fixture
+def cast(tmp_path):
+    with Corrections(write_folder(tmp_path / "film.cast", made_video())) as cast:
+        yield cast
+
+
+def scan_again(cast, tracks):
+    write_folder(cast.folder, tracks)
+    cast.refresh()
+
+
+def swapped(other):
+    """Return a scan in which the first person and another have changed places."""
+    tracks = test_rescan.swapped(made_video(), "p0", other)
+    return dataclasses.replace(tracks, ids=np.char.add(f"{other}-", tracks.ids))
+
+
+def lost(cast):
+    return {one.anchor.track: one.number for one in cast.lost}
+
+
+def pinned(cast):
+    """Return the tracks that a person assigned to a character, of whom there is one."""
+    return cast.tracks.ids[cast.state.pin > 0].tolist()
+
+
+def test_a_track_that_is_there_again_is_itself(cast):
+    """It was lost and called the same as another, and now it is back: so is what was said of it."""
+    cast.name(1, "Anna")
+    scan_again(cast, swapped("p2"))
+    cast.found(lost(cast)["0000"], "p2-new0001")  # of a person who is there in both scans
+    scan_again(cast, made_video())
+    assert pinned(cast) == ["0000", "0004", "0008", "0012", "0016"]
+    cast.not_face(["0000"])
+    assert cast.tracks.ids[cast.state.not_face].tolist() == ["0000"]
+
+
+def test_what_was_said_follows_a_track_through_every_scan(cast):
+    """Each shows another face in its place, and each time a person says that it is the same."""
+    cast.name(1, "Anna")
+    for other in ("p2", "p3"):
+        scan_again(cast, swapped(other))
+        number = min(one.number for one in cast.lost)
+        cast.found(number, f"{other}-new0000")
+        assert pinned(cast) == [f"{other}-new0000"]
+    scan_again(cast, swapped("p2"))
+    assert pinned(cast) == ["p2-new0000"]
+    cast.not_face(["p2-new0000"])
+    scan_again(
+        cast, made_video()
+    )  # what was said of the other holds for it too: it is the same track
+    assert cast.tracks.ids[cast.state.not_face].tolist() == ["0000"]
+    assert not cast.lost
+
+
+def test_a_track_that_is_lost_once_more_is_listed_with_what_was_said(cast):
+    cast.name(1, "Anna")
+    scan_again(cast, swapped("p2"))
+    cast.found(lost(cast)["0000"], "p2-new0000")
+    scan_again(cast, swapped("p3"))
+    assert {one.event.kind for one in cast.lost} == {"name"}
+    assert sorted(lost(cast)) == ["0000", "0004", "0008", "0012", "0016"]
+
+
+def test_a_lost_track_that_is_identified_is_cut_as_it_was(cast):
+    cast.cut("0000", 1.0)
+    scan_again(cast, swapped("p2"))
+    assert sorted(lost(cast)) == ["0000", "0000a", "0000b"]
+    cast.found(lost(cast)["0000"], "p2-new0000")
+    assert {"p2-new0000a", "p2-new0000b"} <= set(cast.tracks.ids.tolist())
+    cast.undo()
+    assert "p2-new0000" in cast.tracks.ids.tolist()

@@ -47,9 +47,17 @@ def plain(colour: tuple[int, int, int], size: tuple[int, int] = (64, 48)) -> Ima
 
 def turn_upright(path: Path, quarter_turns_clockwise: int) -> None:
     """Set the rotation in the track header of an MP4 file."""
+    orient(path, {1: (0, 1, -1, 0), 2: (-1, 0, 0, -1), 3: (0, -1, 1, 0)}[quarter_turns_clockwise])
+
+
+def orient(path: Path, matrix: tuple[float, float, float, float]) -> Path:
+    """Set the display matrix in the track header of an MP4 file.
+
+    Of (a, b, c, d), a stored point (x, y) is shown at (a x + c y, b x + d y).
+    """
     data = bytearray(path.read_bytes())
     at = data.index(b"tkhd") + 4 + 40  # version 0: the matrix is 40 bytes in
-    a, b = {1: (0, 1), 2: (-1, 0), 3: (0, -1)}[quarter_turns_clockwise]
-    one = 1 << 16
-    struct.pack_into(">9i", data, at, a * one, b * one, 0, -b * one, a * one, 0, 0, 0, 1 << 30)
+    a, b, c, d = (round(65_536 * number) for number in matrix)
+    struct.pack_into(">9i", data, at, a, b, 0, c, d, 0, 0, 0, 1 << 30)
     path.write_bytes(bytes(data))
+    return path

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import av
+import cv2
 import numpy as np
 import pytest
 
 from castlist import InputError
 from castlist.export.timeline import timelines
 from castlist.handover.blur import MARGIN, blur_faces, unsure_stretches, write_blurred
-from datasets.small_videos import write_video
+from castlist.video.frames import open_video
+from datasets.small_videos import orient, write_video
 from tests.export.casts import made_cast
 from tests.handover.test_reel import lengths
 
@@ -99,6 +101,30 @@ def test_the_same_video_in_another_size_is_blurred_at_the_same_places(tmp_path):
         assert seen > 20
         assert blurred < 10
     cast.close()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "shown"),
+    [((-1, 0, 0, 1), lambda stored: stored[:, ::-1]), ((1, 0, 0, -1), lambda stored: stored[::-1]),
+     ((0, 1, 1, 0), lambda stored: stored.swapaxes(0, 1))],
+)  # fmt: skip
+def test_a_mirrored_video_is_blurred_where_its_faces_are_shown(tmp_path, matrix, shown):
+    size = SIZE[::-1] if matrix[1] else SIZE  # as stored
+    stored = np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    video = tmp_path / "v.mp4"
+    orient(write_video(video, [stored] * 10, RATE, "libx264", crf="5"), matrix)
+    cast = made_cast(
+        tmp_path / "v.cast", RATE, video="v.mp4", size=SIZE, spans=[(0.0, 0.8, 1)], duration=1.0
+    )
+    write_blurred(cast, tmp_path / "out.mp4")
+    with open_video(tmp_path / "out.mp4") as made:
+        image = list(made.frames())[5].image()
+    assert image.shape == (SIZE[1], SIZE[0], 3)
+    assert roughness(image, FACES[1]) < 10
+    assert roughness(image, FACES[0]) > 20
+    left = (slice(None), slice(0, 200))  # nobody is there
+    grey = [cv2.cvtColor(one[left], cv2.COLOR_BGR2GRAY) for one in (image, shown(stored).copy())]
+    assert np.corrcoef(grey[0].ravel(), grey[1].ravel())[0, 1] > 0.9
 
 
 def test_what_cannot_be_done_is_said(blurred, tmp_path):

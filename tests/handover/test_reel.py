@@ -7,7 +7,7 @@ import pytest
 from castlist import InputError
 from castlist.handover.reel import Clip, write_reel
 from castlist.video.frames import open_video
-from datasets.small_videos import plain, turn_upright
+from datasets.small_videos import orient, plain, turn_upright, write_video
 
 RATE = 25
 SIZE = (64, 48)
@@ -110,7 +110,7 @@ def test_videos_without_sound_and_of_two_kinds(film, tmp_path):
     write_reel([Clip(silent, 0.0, 1.0)], tmp_path / "one.mp4")
     assert set(lengths(tmp_path / "one.mp4")) == {"video"}
     both = [Clip(film, 0.0, 1.0), Clip(silent, 2.0, 3.0)]
-    with pytest.raises(InputError, match="size or codec differs"):
+    with pytest.raises(InputError, match="size, orientation or codec differs"):
         write_reel(both, tmp_path / "both.mp4")
     assert not (tmp_path / "both.mp4").exists()
     write_reel(both, tmp_path / "both.mp4", exact=True)
@@ -140,6 +140,26 @@ def test_a_video_of_a_telephone_stays_upright(tmp_path, exact):
     write_reel([Clip(path, 0.0, 1.0)], tmp_path / "reel.mp4", exact=exact)
     with open_video(path) as source, open_video(tmp_path / "reel.mp4") as made:
         assert made.size == source.size == (SIZE[1], SIZE[0])
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".mov"])
+def test_a_mirrored_video_stays_so(tmp_path, exact, suffix):
+    image = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)
+    image[: SIZE[1] // 2, : SIZE[0] // 2] = 255  # stored on the upper left
+    path = orient(write_video(tmp_path / "v.mp4", [image] * 20, codec="libx264"), (-1, 0, 0, 1))
+    write_reel([Clip(path, 0.0, 0.6)], tmp_path / f"reel{suffix}", exact=exact)
+    with open_video(tmp_path / f"reel{suffix}") as made:
+        shown = next(made.frames()).image()
+    corners = shown[[[5, 5], [-5, -5]], [[5, -5], [5, -5]], 0] > 128
+    assert corners.tolist() == [[False, True], [False, False]]
+
+
+def test_videos_that_are_shown_another_way_up_are_not_copied_together(tmp_path):
+    paths = [write_film(tmp_path / f"{k}.mp4", seconds=1, sound=False) for k in range(2)]
+    orient(paths[1], (-1, 0, 0, -1))
+    with pytest.raises(InputError, match="1.mp4: size, orientation or codec differs"):
+        write_reel([Clip(path, 0.0, 0.6) for path in paths], tmp_path / "reel.mp4")
 
 
 def test_what_cannot_be_done_is_said(film, tmp_path):

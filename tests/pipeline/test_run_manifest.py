@@ -20,7 +20,7 @@ from castlist.pipeline.run_manifest import (
 )
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.video.frames import open_video
-from datasets.small_videos import plain, write_video
+from datasets.small_videos import orient, plain, write_video
 
 
 def test_a_model_is_noted_by_where_and_what_it_is(tmp_path, monkeypatch):
@@ -84,3 +84,17 @@ def test_a_stage_is_not_done_while_it_is_done_again(tmp_path):
     first, second = [TRACKING], [TRACKING, GROUPING]
     every = [TRACKING, GROUPING, REPORTING]
     assert on_disk == [[], first, first, second, second, every, first, second, [], first]
+
+
+def test_a_video_that_is_turned_afterwards_is_tracked_again(tmp_path):
+    path = write_video(tmp_path / "v.mp4", [plain((9, 9, 9))] * 3)
+
+    def print_of_tracking():
+        with open_video(path) as video:
+            return RunManifest.open(tmp_path, video, ScanSettings()).fingerprints[TRACKING]
+
+    prints = [print_of_tracking()]
+    for matrix in ((-1, 0, 0, 1), (-1, 0, 0, -1)):
+        orient(path, matrix)
+        prints.append(print_of_tracking())
+    assert len(set(prints)) == 3

@@ -104,7 +104,7 @@ class _Copier:
         self._written: dict[int, Fraction] = {}  # time of the last packet, by stream
         source, video = open_container(first)
         with source:
-            self._kind = _kind(video)
+            self._kinds = {first: _kind(first, video)}
             self._streams = {"video": target.add_stream_from_template(video)}
             if source.streams.audio:
                 audio = source.streams.audio[0]
@@ -114,10 +114,12 @@ class _Copier:
     def add(self, clip: Clip) -> None:
         source, video = open_container(clip.path)
         with source:
-            if _kind(video) != self._kind:
+            if clip.path not in self._kinds:
+                self._kinds[clip.path] = _kind(clip.path, video)
+            if self._kinds[clip.path] != self._kinds[self._first]:
                 raise InputError(
-                    f"{clip.path}: size or codec differs from {self._first}; encode the reel again "
-                    "(exact) to put them together"
+                    f"{clip.path}: size, orientation or codec differs from {self._first}; encode "
+                    "the reel again (exact) to put them together"
                 )
             wanted = [video]
             audio = source.streams.audio[0] if source.streams.audio else None
@@ -303,10 +305,13 @@ def _decoded(source: Any, stream: Any, start: float, end: float) -> Iterator[Any
             yield frame
 
 
-def _kind(video: Any) -> tuple[object, ...]:
+def _kind(path: Path, video: Any) -> tuple[object, ...]:
+    """Return what a stream states once for all its packets."""
     context = video.codec_context
-    size = context.width, context.height
-    return context.name, *size, context.pix_fmt, bytes(context.extradata or b"")
+    size = context.width, context.height, video.sample_aspect_ratio
+    with open_video(path) as opened:
+        shown = opened.orientation
+    return context.name, *size, shown, context.pix_fmt, bytes(context.extradata or b"")
 
 
 def _sound(audio: Any) -> tuple[object, ...]:

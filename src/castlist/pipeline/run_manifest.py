@@ -31,6 +31,7 @@ from castlist.plugins import version_of
 from castlist.video.describe import describer_file
 from castlist.video.fingerprint import Fingerprint, difference_from, fingerprint
 from castlist.video.frames import Video
+from castlist.video.orientation import AS_STORED
 from castlist.video.tracking_settings import TrackingSettings
 from castlist.video.weights import REGISTRY
 
@@ -84,6 +85,8 @@ class RunManifest:
         if other is not None:
             before = {}
         tracking = [_TRACKING_VERSION, now.to_json(), asdict(settings.tracking), settings.detector]
+        if video.orientation != AS_STORED:  # the rest of the fingerprint does not depend on it
+            tracking.append(asdict(video.orientation))
         if settings.detector not in REGISTRY:
             tracking.append(version_of("detectors", settings.detector))
         if settings.tracks is not None:

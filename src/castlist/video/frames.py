@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from castlist.errors import CastlistError, InputError
 from castlist.video.containers import MAX_PIXELS, open_container, reason
+from castlist.video.orientation import AS_STORED, Orientation, orientation_of
 
 Image = NDArray[np.uint8]  # height × width × BGR
 
@@ -67,7 +68,7 @@ class Frame:
     def image(self) -> Image:
         """Return the image as BGR, upright and with square pixels."""
         image = self._video.scaled(self._picture, self._stored_size, "bgr24")
-        return np.ascontiguousarray(np.rot90(image, self._video.turns))
+        return self._video.orientation.shown(image)
 
     def yuv_image(self) -> Image:
         """Return the image as YUV in the limited range, upright and with square pixels.
@@ -75,12 +76,11 @@ class Frame:
         Encoding it again rounds luma only once.
         """
         planes = np.moveaxis(self.planes(self._stored_size), 0, 2)
-        return np.ascontiguousarray(np.rot90(planes, self._video.turns))
+        return self._video.orientation.shown(planes)
 
     @property
     def _stored_size(self) -> tuple[int, int]:
-        width, height = self._video.size
-        return (height, width) if self._video.turns % 2 else (width, height)
+        return self._video.orientation.size(self._video.size)
 
     def planes(self, size: tuple[int, int]) -> NDArray[np.uint8]:
         """Return luma and both chroma planes as stored, scaled to a size."""
@@ -99,8 +99,8 @@ class Video:
         Duration in seconds stated in the file; 0 if unknown.
     rate : float
         Mean number of frames per second.
-    turns : int
-        Number of anticlockwise quarter turns that make the image upright.
+    orientation : Orientation
+        How stored pictures become the shown ones.
     damaged : int
         Number of packets so far that were decoded with errors or not at all.
     mended : bool
@@ -111,7 +111,7 @@ class Video:
     size: tuple[int, int]
     duration: float
     rate: float
-    turns: int
+    orientation: Orientation
     damaged: int = 0
     mended: bool = False
     _container: Any = field(default=None, repr=False)
@@ -216,7 +216,7 @@ class Video:
             yield time, picture
 
     def scaled(self, picture: av.VideoFrame, size: Sequence[int], kind: str) -> NDArray[np.uint8]:
-        """Return a decoded frame scaled to a size, in a pixel format, not yet rotated."""
+        """Return a decoded frame scaled to a size, in a pixel format, not yet upright."""
         width, height = size
         # Keep one scaler per size: creating one takes longer than scaling.
         scaler = self._scalers.setdefault((width, height, kind), VideoReformatter())
@@ -294,7 +294,7 @@ def open_video(path: str | Path) -> Video:
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
     container, stream = open_container(path)
-    video = Video(path, (0, 0), 0.0, 25.0, 0, 0, False, container, stream)
+    video = Video(path, (0, 0), 0.0, 25.0, AS_STORED, 0, False, container, stream)
     try:
         _read_properties(video)
     except BaseException:
@@ -306,7 +306,7 @@ def open_video(path: str | Path) -> Video:
 
 
 def _read_properties(video: Video) -> None:
-    """Fill in size, rotation, duration and rate, from the header and the first frame."""
+    """Fill in size, orientation, duration and rate, from the header and the first frame."""
     path, container, stream = video.path, video._container, video._stream
     width, height = stream.codec_context.width, stream.codec_context.height
     if not 0 < max(width, height) <= _LONGEST_SIDE or width * height > MAX_PIXELS:
@@ -323,10 +323,8 @@ def _read_properties(video: Video) -> None:
     if Fraction(1, 4) <= aspect <= 4:  # shrink the longer side, to invent no pixels
         side, by = (0, aspect) if aspect < 1 else (1, 1 / aspect)
         shown[side] = max(1, round(shown[side] * by))
-    video.turns = round(picture.rotation / 90) % 4
-    if video.turns % 2:
-        shown.reverse()
-    video.size = (shown[0], shown[1])
+    video.orientation = orientation_of(picture)
+    video.size = video.orientation.size((shown[0], shown[1]))
     video.duration = _duration(container, stream)
     rate = float(stream.average_rate or stream.guessed_rate or 25)
     video.rate = rate if 0 < rate < 1000 else 25.0

@@ -14,6 +14,7 @@ from castlist import CastlistError, InputError, TrackSet
 from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import BALLS
+from castlist.cast.events import Edit
 from castlist.cast.folder import EPISODES, FACES, TRACKS, read_scanned
 from castlist.cast.matching import Balls
 from castlist.cast.questions import questions
@@ -550,6 +551,74 @@ def test_a_cut_is_carried_over(three, tmp_path):
     there = [by_track(cast)[f"e1:{name}"] for name in parts]
     assert len({owner[name] for name in parts}) == len(set(there)) == 3
     assert (cast.state.pin[cast.rows([f"e1:{name}" for name in parts])] > 0).all()
+
+
+def facts(cast, prefix=""):
+    """Return what was said about the tracks with a prefix, keyed by the fields of an `Edit`."""
+    ids, state = cast.tracks.ids, cast.state
+    own = np.array([name.startswith(prefix) for name in ids.tolist()])
+
+    def called(rows):
+        return tuple(name.removeprefix(prefix) for name in ids[rows[own[rows]]].tolist())
+
+    def all_called(groups):
+        return sorted(found for group in groups if any(found := tuple(map(called, group))))
+
+    def by_tracks(values):
+        return {called(np.flatnonzero(state.owner == n)): value for n, value in values.items()
+                if (state.owner[own] == n).any()}  # fmt: skip
+
+    mask = np.flatnonzero
+    return {
+        "cuts": [name for name in called(mask(own)) if not name.isdigit()],
+        "pins": called(mask(state.pin > 0)),
+        "names": by_tracks(state.names), "background": by_tracks(state.background),
+        "not_face": called(mask(state.not_face)), "face": called(mask(state.face)),
+        "checked": called(mask(state.checked)),
+        "different": all_called(state.different), "same": all_called(state.same),
+        "mixed": all_called((rows,) for rows in state.mixed),
+        "waived": all_called((np.array(pair),) for pair in state.waived),
+        "not_named": [(name, found) for name, rows in state.not_named if (found := called(rows))],
+    }  # fmt: skip
+
+
+def say_everything(folder):
+    """Say something of every kind; return it."""
+    with Corrections(folder) as cast:
+        four = tracks_of(cast, 4)
+        begin, end = cast.tracks.spans[cast.rows(four[-1:])[0]]
+        cast.cut(four[-1], (begin + end) / 2)
+        cast.name(1, "Anna")
+        cast.background([5])  # who is in no other video
+        cast.not_named(3, "Bo")
+        cast.not_face([tracks_of(cast, 3)[0]])
+        cast.not_face([tracks_of(cast, 3)[1]])
+        cast.not_face([cast.tracks.ids[cast.state.not_face][1]], False)
+        anna, two = tracks_of(cast, 1), tracks_of(cast, 2)
+        cast.answer(anna[:1], same=[anna[1:2]], different=[two[:1]], waive=True)
+        cast.answer(two[:1], mixed=[two[1:3]])
+        cast.move(two[-1:], to=1, waive=True)
+        return facts(cast)
+
+
+@pytest.mark.parametrize("way", ["join", "add"])
+def test_everything_that_was_said_of_a_video_is_inherited(tmp_path, way):
+    """A field of `Edit` that is forgotten fails here, also a new one."""
+    folders = [episode(tmp_path, f"e{k}", people, seed=k) for k, people in ((1, 4), (2, 4), (3, 5))]
+    said = say_everything(folders[2])
+    assert said.keys() == Edit.model_fields.keys()
+    assert all(said.values()), [name for name, fact in said.items() if not fact]
+    season = tmp_path / "season.cast"
+    if way == "join":
+        join([folders[0], folders[2]], season)
+    else:
+        join(folders[:2], season)
+        add(season, folders[2])
+    with Corrections(season) as cast:
+        body = cast.live[-1].body
+        assert cast.live[-1].kind == way
+        assert [name for name in Edit.model_fields if not getattr(body, name)] == []
+        assert facts(cast, "e3:") == said
 
 
 # A video that is scanned again meanwhile

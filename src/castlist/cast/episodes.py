@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from castlist.cast.anchors import CutTracks
 from castlist.cast.cast_file import FORMAT, RUN
 from castlist.cast.current import CurrentCast
-from castlist.cast.events import BackgroundMark, Cut, Edit, Named, Pinned
+from castlist.cast.events import BackgroundMark, Cut, Edit, Named, NotNamed, Pinned
 from castlist.cast.finder import store_anchors
 from castlist.cast.folder import (
     CAST,
@@ -176,23 +176,30 @@ def inherited_edits(
         if here in state.background and there not in marked:
             marked.add(there)
             marks.append(BackgroundMark(id=there, background=state.background[here]))
-    return Edit(
-        cuts=tuple(cuts), pins=tuple(pins), names=tuple(names), background=tuple(marks),
-        not_face=find(np.flatnonzero(state.not_face)),
-        different=tuple((find(a), find(b)) for a, b in state.different_pairs()),
-        same=tuple((find(a), find(b)) for a, b in state.same),
-        checked=find(np.flatnonzero(state.checked)),
-        mixed=tuple(find(rows) for rows in state.mixed),
-        waived=tuple((number[i], number[j]) for i, j in sorted(state.waived)),
-    )  # fmt: skip
+    said: dict[str, Any] = {
+        "cuts": tuple(cuts), "pins": tuple(pins), "names": tuple(names), "background": tuple(marks),
+        "not_face": find(np.flatnonzero(state.not_face)),
+        "face": find(np.flatnonzero(state.face)),
+        "different": tuple((find(a), find(b)) for a, b in state.different),
+        "same": tuple((find(a), find(b)) for a, b in state.same),
+        "checked": find(np.flatnonzero(state.checked)),
+        "mixed": tuple(find(rows) for rows in state.mixed),
+        "waived": tuple((number[i], number[j]) for i, j in sorted(state.waived)),
+        "not_named": tuple(
+            NotNamed(id=int(labels[rows[0]]), name=name, tracks=find(rows))
+            for name, rows in state.not_named if len(rows)
+        ),
+    }  # fmt: skip
+    return Edit(**{name: said[name] for name in Edit.model_fields})  # so that none is forgotten
 
 
 def _all_rows(cast: CurrentCast) -> Rows:
     """Return the tracks that have corrections."""
     state = cast.state
     groups: Sequence[Rows] = [
-        np.flatnonzero((state.pin > 0) | state.not_face | state.checked),
+        np.flatnonzero((state.pin > 0) | state.not_face | state.face | state.checked),
         *(rows for pair in (*state.different, *state.same) for rows in pair), *state.mixed,
+        *(rows for _, rows in state.not_named),
         np.array(sorted(state.waived), np.int64).ravel(),
     ]  # fmt: skip
     return np.unique(np.concatenate(groups))

@@ -37,6 +37,8 @@ class State:
         The id of the character that a person assigned to it; 0 for none.
     not_face : ndarray of bool, shape (n_tracks,)
         Whether the track is marked as not a face.
+    face : ndarray of bool, shape (n_tracks,)
+        Whether that mark was removed.
     names : dict
         Id → name.
     background : dict
@@ -58,6 +60,7 @@ class State:
     base: Rows
     pin: Rows
     not_face: NDArray[np.bool_]
+    face: NDArray[np.bool_]
     checked: NDArray[np.bool_]
     names: dict[int, str] = field(default_factory=dict)
     background: dict[int, bool] = field(default_factory=dict)
@@ -72,7 +75,8 @@ class State:
         """Return the state of a clustering without corrections."""
         n = len(labels)
         base = np.asarray(labels, np.int64).copy()
-        return cls(base, np.zeros(n, np.int64), np.zeros(n, bool), np.zeros(n, bool))
+        not_face, face, checked = (np.zeros(n, bool) for _ in range(3))
+        return cls(base, np.zeros(n, np.int64), not_face, face, checked)
 
     @property
     def owner(self) -> Rows:
@@ -112,8 +116,8 @@ class State:
             self.names[name.id] = name.name
         for mark in edit.background:
             self.background[mark.id] = mark.background
-        self.not_face[find(edit.not_face)] = True
-        self.not_face[find(edit.face)] = False
+        for rows, face in ((find(edit.not_face), False), (find(edit.face), True)):
+            self.not_face[rows], self.face[rows] = not face, face
         self.checked[find(edit.checked)] = True
         for kept, pairs in ((self.different, edit.different), (self.same, edit.same)):
             found = ((find(one), find(other)) for one, other in pairs)

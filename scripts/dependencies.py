@@ -109,7 +109,8 @@ castlist with its dependencies, note:
 
 None of the packages sends data by itself: castlist turns off the usage reports of ray, openvino and
 onnxruntime, and opentelemetry-api, a dependency of fastapi, is only an interface.
-`tests/pipeline/test_offline.py` runs a scan without network and checks this.
+`tests/pipeline/test_offline.py` runs every command without network and checks this, and that
+nothing is stored in the home folder for it.
 """
 
 

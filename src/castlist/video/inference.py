@@ -121,10 +121,7 @@ def _of_openvino() -> list[str]:
 
 
 def _of_onnxruntime() -> list[str]:
-    os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")
-    import onnxruntime
-
-    providers = onnxruntime.get_available_providers()
+    providers = _import_onnxruntime().get_available_providers()
     return [device for device, provider in DEVICES.items() if provider in providers]
 
 
@@ -225,9 +222,8 @@ class _OnnxRuntime:
     """A network in onnxruntime."""
 
     def __init__(self, path: str | Path, takes: Input, device: str) -> None:
-        os.environ.setdefault("ORT_TELEMETRY_DISABLED", "1")  # no telemetry
         try:
-            import onnxruntime
+            onnxruntime = _import_onnxruntime()
         except ImportError as error:
             raise CastlistError(
                 "onnxruntime is not installed; pip install 'castlist[onnx]'"
@@ -256,6 +252,17 @@ class _OnnxRuntime:
         with _as_input_error(self._path):
             found: Sequence[Any] = self._session.run(None, {self._input: values})
             return [np.asarray(one, np.float32) for one in found]
+
+
+def _import_onnxruntime() -> Any:
+    """Return the module ``onnxruntime``, with its telemetry off.
+
+    ``castlist/__init__.py`` turns it off for Linux and macOS, where it begins with the import.
+    """
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()  # of Windows
+    return onnxruntime
 
 
 def _import_openvino() -> Any:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
+import webvtt
 
 from castlist import InputError
 from castlist.handover.voices import match_voices, named_subtitles, read_rttm
@@ -64,3 +67,28 @@ def test_files_that_are_no_rttm(tmp_path, text, message):
         read_rttm(tmp_path / "x.rttm")
     with pytest.raises(InputError, match=r"y\.rttm: cannot be read \(No such file"):
         read_rttm(tmp_path / "y.rttm")
+
+
+AWKWARD = "A & B --> <b>C</b>"
+
+
+def test_names_in_subtitles_are_text(cast, tmp_path):
+    cast.name(cast.cast.characters[0].number, AWKWARD)
+    speaker = "x-->y<c>&lt;\x1b[31m"  # nobody is seen while this one speaks
+    (tmp_path / "talk.rttm").write_text(RTTM.replace("narrator", speaker))
+    speech = read_rttm(tmp_path / "talk.rttm")
+    voices = match_voices(cast, speech)
+    cues = "1\n00:00:05.000 --> 00:00:06.000\nHi.\n\n2\n00:00:21.000 --> 00:00:22.000\nOnce.\n"
+    files = {"in.vtt": f"WEBVTT\n\n{cues}", "in.srt": cues.replace(".000", ",000")}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        named = named_subtitles(tmp_path / name, voices, speech["film"])
+        (tmp_path / f"out-{name}").write_text(named)
+        assert "\x1b" not in named
+        assert named.count("-->") == 2  # a second one in a cue begins another for many readers
+    read = [cue.raw_text for cue in webvtt.read(tmp_path / "out-in.vtt")]
+    assert [unescape(text) for text in read] == [f"{AWKWARD}: Hi.", "x-->y<c>&lt; [31m: Once."]
+    assert not any(set("<>") & set(text) for text in read)
+    # SRT has no escape, and players take < for the beginning of a tag.
+    read = [cue.raw_text for cue in webvtt.from_srt(tmp_path / "out-in.srt")]
+    assert read == ["A & B --› ‹b›C‹/b›: Hi.", "x--›y‹c›&lt; [31m: Once."]

@@ -15,7 +15,7 @@ import numpy as np
 
 from castlist.cast.cast import appearances
 from castlist.export.timeline import Timeline
-from castlist.export.vtt import vtt_clock
+from castlist.export.vtt import vtt_clock, vtt_text
 
 #: Seconds. Shorter stretches belong to the chapter before.
 SHORTEST = 5.0
@@ -76,7 +76,7 @@ def chapter_cues(timeline: Timeline) -> Iterator[str]:
     """Write chapters as WebVTT, for ``<track kind="chapters">``."""
     yield "WEBVTT\n"
     for start, end, title in _in_milliseconds(timeline):
-        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{escape(title, quote=False)}\n"
+        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{vtt_text(title)}\n"
 
 
 def _in_milliseconds(timeline: Timeline) -> Iterator[tuple[int, int, str]]:

@@ -14,8 +14,13 @@ def vtt_lines(timeline: Timeline) -> Iterator[str]:
     for seen, person in timeline.in_order():
         start = round(1000 * seen.start)
         end = max(start + 1, round(1000 * seen.end))
-        # With > escaped, a name cannot contain -->, which marks a line of times.
-        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{escape(person.label, quote=False)}\n"
+        yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{vtt_text(person.label)}\n"
+
+
+def vtt_text(text: str) -> str:
+    """Return one line of text as it is written in a cue."""
+    # With > escaped, a name cannot contain -->, which marks a line of times.
+    return escape(text, quote=False)
 
 
 def vtt_clock(milliseconds: int) -> str:

@@ -13,7 +13,8 @@ from scipy.optimize import linear_sum_assignment
 
 from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
-from castlist.export.timeline import Timeline, timelines
+from castlist.export.timeline import Timeline, one_line, timelines
+from castlist.export.vtt import vtt_text
 from castlist.handover.intervals import Intervals, intersection, union
 
 #: A speaker is matched if the character is seen for at least this share of the speaking time.
@@ -122,7 +123,7 @@ def match_voices(cast: CurrentCast, speech: Mapping[str, Mapping[str, Intervals]
         voices.append(
             Voice(
                 speaker, round(float(seconds[i]), 3), None if j is None else numbers[j],
-                speaker if j is None else labels[numbers[j]],
+                one_line(speaker) if j is None else labels[numbers[j]],
                 0.0 if j is None else float(share[i, j]), float(others.max(initial=0.0)),
             )
         )  # fmt: skip
@@ -134,8 +135,9 @@ def named_subtitles(path: str | Path, voices: list[Voice], spoken: Mapping[str, 
 
     A cue is given to the speaker who speaks most in it; if nobody does, it stays as it is.
     """
-    labels = {one.speaker: one.label for one in voices}
     lines = _read(path).splitlines()
+    escaped = vtt_text if lines[:1] and lines[0].startswith("WEBVTT") else _srt_text
+    labels = {one.speaker: escaped(one.label) for one in voices}
     found = False
     for number, line in enumerate(lines[:-1]):
         cue = _CUE.search(line)
@@ -148,10 +150,15 @@ def named_subtitles(path: str | Path, voices: list[Voice], spoken: Mapping[str, 
         overlap = {one: _length(intersection(parts, span)) for one, parts in spoken.items()}
         speaker = max(overlap, key=overlap.__getitem__, default=None)
         if speaker is not None and overlap[speaker] > 0:
-            lines[number + 1] = f"{labels.get(speaker, speaker)}: {lines[number + 1]}"
+            lines[number + 1] = f"{labels[speaker]}: {lines[number + 1]}"
     if not found:
         raise InputError(f"{path}: no times such as 00:00:01,000 --> 00:00:02,000 in it")
     return "\n".join(lines) + "\n"
+
+
+def _srt_text(text: str) -> str:
+    """Return a name without ``<`` and ``>``, which SRT cannot escape: they begin and end tags."""
+    return text.replace("<", "‹").replace(">", "›")
 
 
 def _video_of(every: Sequence[Timeline], file: str, files: int) -> Timeline:

@@ -91,6 +91,23 @@ def test_the_table_of_several_videos_lists_tracks_put_together(capsys):
     assert "a.mp4: " not in said
 
 
+def test_a_truncated_video_is_scanned_as_far_as_it_goes_and_this_is_said(folder):
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 255, (48, 64, 3), np.uint8) for _ in range(100)]
+    whole = write_video(folder / "whole.mkv", images, g="1")
+    data = whole.read_bytes()
+    (folder / "half.mkv").write_bytes(data[: len(data) // 2])
+    done = castlist("scan", folder / "half.mkv", folder / "whole.mkv")
+    (said,) = [line for line in done.stdout.splitlines() if "Read until" in line]
+    assert "half.mkv: Read until 0:02 of 0:04" in said
+    again = castlist("scan", folder / "half.mkv")  # nothing is read again
+    assert "Read until 0:02 of 0:04" in again.stdout
+    run = json.loads((folder / "half.cast" / "run.json").read_text())
+    assert run["video"]["duration"] == pytest.approx(4)
+    assert run["video"]["read_until"] == pytest.approx(2, abs=0.1)
+    assert "read_until" not in json.loads((folder / "whole.cast" / "run.json").read_text())["video"]
+
+
 def test_one_bad_video_among_several_does_not_stop_the_others(folder):
     (folder / "text.mp4").write_text("not a video")
     done = castlist("scan", folder / "text.mp4", folder / "grey one.mp4", code=2)

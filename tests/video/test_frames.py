@@ -251,6 +251,64 @@ def test_a_disk_that_stops_answering_is_an_error(tmp_path):
         video._container = real
 
 
+def noise(path, seconds=4, sound=0, **options):
+    """Write frames of noise, of which each is a key frame, with so many seconds of sound."""
+    rng = np.random.default_rng(0)
+    with av.open(str(path), "w", container_options=options) as film:
+        stream = film.add_stream("libx264", rate=25, options={"g": "1"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        audio = film.add_stream("aac", rate=48_000, layout="mono") if sound else None
+        for _ in range(25 * seconds):
+            image = rng.integers(0, 255, (48, 64, 3), np.uint8)
+            film.mux(stream.encode(av.VideoFrame.from_ndarray(image, "bgr24")))
+        film.mux(stream.encode(None))
+        for k in range(25 * sound):
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1920), np.float32), "fltp", "mono")
+            frame.sample_rate, frame.pts = 48_000, 1920 * k
+            film.mux(audio.encode(frame))
+        if audio:
+            film.mux(audio.encode(None))
+    return path
+
+
+def end_of(video):
+    last = list(video.frames())[-1]
+    return last.time + last.duration
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("v.mkv", {}), ("v.flv", {}), ("v.mp4", {"movflags": "faststart"}),
+     ("v.mov", {"movflags": "faststart"})],
+)  # fmt: skip
+def test_a_file_that_is_cut_short_is_known_by_the_length_that_it_states(tmp_path, name, options):
+    path = noise(tmp_path / name, **options)
+    with open_video(path) as video:
+        assert not video.cut_short(end_of(video))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with open_video(path) as video:
+        end = end_of(video)
+        assert end == pytest.approx(2, abs=0.3)
+        assert video.cut_short(end)
+
+
+@pytest.mark.parametrize("name", ["v.mkv", "v.mp4", "v.flv"])
+def test_sound_that_is_longer_than_the_video_does_not_mean_that_it_is_cut_short(tmp_path, name):
+    with open_video(noise(tmp_path / name, seconds=2, sound=6)) as video:
+        end = end_of(video)
+        assert end == pytest.approx(2, abs=0.1)
+        assert not video.cut_short(end)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "unreadable"])
+def test_longer_sound_does_not_hide_that_pictures_are_missing(tmp_path, damage):
+    path = noise(tmp_path / "v.mkv", seconds=4, sound=6)
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
+    with open_video(path) as video:
+        assert video.cut_short(end_of(video) if damage == "truncated" else 2.0)
+
+
 def audio_only(path):
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, 8000, 0, "NONE", ""))

@@ -227,6 +227,7 @@ def _print_table(done: list[Outcome]) -> None:
         "each cast folder has a report.html"
     )
     for outcome in done:
+        _print_read_until(outcome.summary, outcome.entry.video)
         _print_set_aside(outcome.summary.get("set_aside"))
         _print_given_up(outcome.summary["counts"], outcome.summary["given_up"], outcome.entry.video)
 
@@ -244,10 +245,23 @@ def _print(found: Scan) -> None:
     else:
         print_cast(cast)
         _print_given_up(counts, found.run["given_up"])
+    _print_read_until(found.run["video"])
     if counts.get("damaged_packets"):
         typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
     _print_set_aside(found.set_aside)
     typer.echo(printable(str(found.report)))
+
+
+def _print_read_until(about: dict[str, Any], video: Path | None = None) -> None:
+    """Print how much of a video could be read, if the rest is missing."""
+    from castlist.format import lasting
+
+    if about.get("read_until") is not None:
+        line = (
+            f"Read until {lasting(about['read_until'])} of {lasting(about['duration'])}: the rest "
+            "of the video is missing or damaged."
+        )
+        typer.echo(printable(line if video is None else f"{video}: {line}"))
 
 
 def _print_set_aside(log: str | Path | None) -> None:

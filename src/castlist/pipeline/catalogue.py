@@ -187,6 +187,7 @@ def summary(found: Scan) -> dict[str, Any]:
         "folder": str(found.folder),
         "report": str(found.report),
         "duration": round(found.cast.duration, 3),
+        "read_until": found.run["video"].get("read_until"),
         "counts": found.run["counts"],
         "given_up": found.run["given_up"],
         "set_aside": None if found.set_aside is None else str(found.set_aside),

@@ -185,7 +185,10 @@ def scan(
             tracks, publish = _track(
                 manifest, settings, opened, model, networks or Networks(), progress
             )
-            manifest.content["video"]["duration"] = max(opened.duration, manifest.video_end)
+            end, about = manifest.video_end, manifest.content["video"]
+            about["duration"] = max(opened.duration, end)
+            if opened.cut_short(end):
+                about["read_until"] = round(end, 3)
         scanned = _group(manifest, settings, tracks, model, publish, progress)
         with Corrections(folder, scanned=scanned) as corrections:
             manifest.content["given_up"] = _given_up(corrections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +27,9 @@ _MAX_FAILURES = 100  # failed reads in a row after which the rest is given up
 _UNSPECIFIED = 2  # colour space, as in H.273
 _LONGEST_SHOWN = 86_400.0  # seconds of one frame; more is damage
 _STATE_END = frozenset(("matroska", "nut", "asf"))  # formats whose duration is the end time
+# Formats whose files state how long they are; of others FFmpeg measures what is there.
+_STATE_LENGTH = _STATE_END | {"mov", "flv", "mxf"}
+_SAME_LENGTH = 1.0  # seconds by which a stated length may be wrong
 _BEFORE = 5.0  # seconds decoded before the target of a seek, so that references are complete
 
 
@@ -145,6 +149,38 @@ class Video:
     def frame_count(self) -> int:
         """Number of frames stated in the file; 0 if unknown."""
         return max(0, int(self._stream.frames))
+
+    def cut_short(self, end: float) -> bool:
+        """Return whether the file states more video than could be read, up to ``end``.
+
+        Not if only its sound goes on for longer. Formats that do not state a length tell nothing.
+        """
+        names = self._container.format.name.split(",")
+        if not _STATE_LENGTH.intersection(names) or self.duration - end <= _SAME_LENGTH:
+            return False
+        return bool(self._stream.duration) or not self._sound_is_longer(end)
+
+    def _sound_is_longer(self, end: float) -> bool:
+        """Return whether no picture comes after ``end``, and sound until the stated length."""
+        # A seek may end behind everything: then all is read.
+        last = self._last_packets(end) or self._last_packets(0.0)
+        picture, other = last.get(True, 0.0), last.get(False, 0.0)
+        return picture <= end + _SAME_LENGTH and other >= self.duration - _SAME_LENGTH
+
+    def _last_packets(self, start: float) -> dict[bool, float]:
+        """Return the latest time of pictures (True) and others, in packets from a time on."""
+        container, stream = open_container(self.path)
+        first = float((stream.start_time or 0) * stream.time_base)
+        last: dict[bool, float] = {}
+        with container, suppress(FFmpegError, OSError):
+            if start:
+                container.seek(round((first + start) * av.time_base))
+            for packet in container.demux():
+                if packet.pts is not None:
+                    is_picture = packet.stream.index == stream.index
+                    time = float(packet.pts * packet.time_base) - first
+                    last[is_picture] = max(last.get(is_picture, time), time)
+        return last
 
     def key_frame(self, time: float) -> Frame | None:
         """Return the last key frame before a time.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.links import Links
 from castlist.cast.log import ConflictError
-from castlist.cast.recluster import accept, model_of, propose
+from castlist.cast.recluster import accept, cluster_around, ids_of_clusters, model_of, propose
+from castlist.cast.state import State
 from castlist.cluster.tracks import cluster_points
+from castlist.progress import silent
 from datasets.synthetic_casts import THRESHOLD, made_video, points_of, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
 
@@ -228,3 +231,63 @@ def test_a_number_goes_with_more_than_half_of_a_character(tmp_path, most, kept):
     assert len(set(labels[own[0][:most]])) == 1
     assert (labels[own[0][0]] == mixed) == kept
     assert mixed not in labels[own[1][:3]]
+
+
+def test_two_people_of_a_frame_do_not_share_a_number(tmp_path):
+    """0005, of the second person, was moved to the first, and takes the rest of its own along.
+
+    Most of the first character has no corrections and would keep the number, too.
+    """
+    tracks = made_video(people=2, each=3, noise=0.05)  # 0000 with 0001, 0002 with 0003
+    tracks = tracks[tracks.ids != "0004"]
+    folder = write_folder(tmp_path / "film.cast", tracks, [1, 2, 1, 2, 3])
+    with Corrections(folder) as cast:
+        first, last = (int(cast.state.owner[row]) for row in (0, 4))
+        cast.move(["0005"], to=first)
+        labels = propose(cast).labels
+        assert labels[[1, 3]].tolist() == [first, first]
+        assert labels[0] == labels[2]
+        assert labels[0] not in (first, last)
+
+
+def random_cast(rng):
+    """Return what was said of some tracks, which share a frame, and who they are."""
+    n = int(rng.integers(4, 13))
+    person, base, put = rng.integers(0, 3, (3, n))
+    state = State.of(1 + base)
+    pinned = rng.random(n) < 0.4
+    state.pin[pinned] = 1 + put[pinned]
+    state.not_face[rng.random(n) < 0.1] = True
+
+    def pairs(most):
+        drawn = np.sort(rng.integers(0, n, (int(rng.integers(0, most)), 2)), axis=1)
+        return np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0)
+
+    state.different = [(np.array([i]), np.array([j])) for i, j in pairs(3).tolist()]
+    state.waived = {(i, j) for i, j in pairs(2).tolist()}
+    return state, pairs(n), person
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clustering_puts_no_two_tracks_of_a_frame_together(seed):
+    """Nor two that were called different, but where a person put both of them."""
+    rng = np.random.default_rng(seed)
+    for _ in range(400):
+        check_kept_apart(*random_cast(rng))
+
+
+def check_kept_apart(state, overlaps, person):
+    owner, pin = state.owner, state.pin
+    links = Links.around(state, overlaps, owner, lambda rows: person[rows])
+    points = np.eye(4)[person[links.rows]]
+    made = cluster_around(Path(), points, THRESHOLD, {}, links.among(), silent)[0]
+    given = ids_of_clusters(links, made, pin, owner, state.corrected_ids(), lambda count: 100)[0]
+    ids = np.where(state.not_face, 0, owner)
+    ids[links.rows] = np.where(pin[links.rows] > 0, pin[links.rows], given)
+    apart = {*map(tuple, overlaps.tolist())} - state.waived
+    apart |= {(int(a[0]), int(b[0])) for a, b in state.different if owner[a[0]] != owner[b[0]]}
+    for i, j in apart:
+        if ids[i] and ids[j] and not (pin[i] and pin[j]):
+            assert ids[i] != ids[j], (i, j)
+    for cluster in np.unique(made):  # nobody else is taken apart
+        assert len(set(given[made == cluster])) <= 2

@@ -35,7 +35,7 @@ class Links:
     avoid : ndarray of int, shape (p, 2)
         Tracks that share a frame, unless waived.
     apart : ndarray of int, shape (q, 2)
-        Pairs of tracks that are two people or share a frame, and of which exactly one is pinned.
+        Pairs of tracks that are two people or share a frame, and of which at most one is pinned.
     """
 
     rows: Rows
@@ -143,10 +143,10 @@ def _delegates(rows: Sequence[int], state: State, groups: Groups) -> list[int]:
 
 
 def _apart(state: State, shared: Rows) -> Rows:
-    """Return the pairs that are kept apart and of which exactly one is pinned."""
+    """Return the pairs that are kept apart and of which at most one is pinned."""
     marked = [_pairs(product(a.tolist(), b.tolist())) for a, b in state.different_pairs()]
     pairs = np.concatenate([shared, *marked])
-    return np.asarray(pairs[(state.pin[pairs] > 0).sum(axis=1) == 1])
+    return np.asarray(pairs[(state.pin[pairs] > 0).sum(axis=1) <= 1])
 
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> Rows:

@@ -210,7 +210,8 @@ def ids_of_clusters(
     A cluster with pinned tracks has their id. Any other cluster keeps the id of the character that
     it shares most tracks with, if that has no corrections; otherwise it gets a new id. If most
     tracks of a corrected character are not pinned, the cluster with more than half of its tracks
-    keeps its id too, unless it is kept apart from the pinned ones.
+    keeps its id too. So several clusters may have one id. No track comes to it in this way that is
+    kept apart from another of it.
 
     Parameters
     ----------
@@ -227,11 +228,12 @@ def ids_of_clusters(
     """
     cluster = np.full(len(pin), -1)
     cluster[links.rows] = clusters
-    ids = np.zeros(int(clusters.max(initial=-1)) + 1, np.int64)
+    ids = np.zeros(len(pin), np.int64)  # of each cluster; there are no more than tracks
     pinned = links.rows[pin[links.rows] > 0]
     ids[cluster[pinned]] = pin[pinned]
+    _part_clusters(links, cluster, ids, pin)
     taken = set(ids[ids > 0].tolist())
-    loose = links.rows[ids[clusters] == 0]
+    loose = links.rows[ids[cluster[links.rows]] == 0]
     pairs, counts = np.unique(np.stack([cluster[loose], before[loose]]), axis=1, return_counts=True)
     for k in np.argsort(-counts, kind="stable").tolist():
         one, old = pairs[:, k].tolist()
@@ -241,14 +243,35 @@ def ids_of_clusters(
             ids[one] = old
             taken.add(old)
         elif old in corrected and 2 * counts[k] > (before == old).sum():
-            own, theirs = cluster[links.apart] == one, pin[links.apart] == old
-            if not (own & theirs[:, ::-1]).any():
+            theirs = (np.where(pin > 0, pin, ids[cluster]) == old)[links.apart]
+            if not ((cluster[links.apart] == one) & theirs[:, ::-1]).any():
                 ids[one] = old
+    clusters = cluster[links.rows]
     new = np.unique(clusters[ids[clusters] == 0])
     if len(new):
         first = reserve(len(new))
         ids[new] = np.arange(first, first + len(new))
     return ids[clusters], tuple(ids[new].tolist())
+
+
+def _part_clusters(links: Links, cluster: Rows, ids: Rows, pin: Rows) -> None:
+    """Let tracks leave their cluster that are kept apart from another cluster of its id.
+
+    The larger cluster keeps its tracks. Those that leave a cluster are one of their own.
+    """
+    sizes = np.bincount(cluster[links.rows], minlength=len(ids))
+    last = int(cluster.max(initial=-1))
+    numbers, counts = np.unique(ids[ids > 0], return_counts=True)
+    for number in numbers[counts > 1].tolist():
+        several = np.flatnonzero(ids == number)
+        inside = np.zeros(len(pin), bool)
+        for one in several[np.argsort(-sizes[several], kind="stable")].tolist():
+            own = (cluster == one) & (pin == 0)
+            leaves = np.unique(links.apart[own[links.apart] & inside[links.apart][:, ::-1]])
+            if len(leaves):
+                last += 1
+                cluster[leaves] = last
+            inside |= cluster == one
 
 
 def regrouped(

@@ -70,7 +70,7 @@ def points_of(tracks: TrackSet) -> NDArray[np.float32]:
 
 def write_folder(
     folder: Path, tracks: TrackSet, labels: ArrayLike | None = None, *, rate: float = 5.0,
-    pictures: bool = False, duration: float | None = None,
+    pictures: bool = False, duration: float | None = None, size: tuple[int, int] = (640, 360),
 ) -> Path:  # fmt: skip
     """Write the cast folder that a scan would leave; cluster the tracks unless labels are given.
 
@@ -79,9 +79,10 @@ def write_folder(
     folder.mkdir(parents=True, exist_ok=True)
     points = points_of(tracks) if len(tracks) else np.empty((0, 0), np.float32)
     state: State | None = None
+    video = {"name": "film.mp4", "size": list(size)}
     about: dict[str, Any] = {"threshold": THRESHOLD}
     if labels is None and len(tracks) and was_scanned(folder):
-        made = regroup(folder, tracks, points, THRESHOLD, {})
+        made = regroup(folder, tracks, points, THRESHOLD, {}, video=video)
         labels, state = made.labels, State.of(made.labels)
         about |= {"next": made.next_id, "taken": made.taken}
     elif labels is None:
@@ -93,7 +94,7 @@ def write_folder(
     cast = make_cast(tracks, np.asarray(labels), points, duration, state)
     save_cast(cast, folder / CAST, about)
     run = {
-        "video": {"name": "film.mp4", "size": [640, 360]},
+        "video": video,
         "settings": {"model": "shipped", "tracking": {"sample_rate": rate}},
     }
     (folder / RUN).write_text(json.dumps(run), "utf-8")

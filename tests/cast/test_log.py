@@ -55,13 +55,16 @@ def test_events_cannot_be_changed_or_deleted(tmp_path):
 
 def test_tracks_are_stored_once(tmp_path):
     log = Log(tmp_path / "c.db")
-    other = dataclasses.replace(ONE, scan="another", feature=np.empty(0, np.float32))
+    other = dataclasses.replace(
+        ONE, scan="another", feature=np.empty(0, np.float32), size=(640, 360)
+    )
     assert log.anchor([ONE]) == log.anchor([ONE]) == [1]
     assert log.anchor([other]) == [2]
     found = log.anchors()
     assert (found[1].scan, found[1].faces, found[1].describer) == ("scan", ONE.faces, "SFace")
     np.testing.assert_allclose(found[1].feature, ONE.feature, atol=1e-3)
     assert len(found[2].feature) == 0
+    assert (found[1].size, found[2].size) == (None, (640, 360))
     assert list(log.anchors(after=1)) == [2]
 
 
@@ -112,6 +115,18 @@ def test_another_file_is_refused(tmp_path, content):
     (tmp_path / "c.db").write_bytes(content)
     with pytest.raises(InputError, match="not a log"):
         Log(tmp_path / "c.db")
+
+
+def test_a_log_of_the_format_before_is_read_and_gets_the_new_one_with_a_new_track(tmp_path):
+    log = Log(tmp_path / "c.db")
+    log.anchor([ONE])
+    log._open().execute("PRAGMA user_version = 2")
+    log.close()
+    log = Log(tmp_path / "c.db")
+    assert log.anchors()[1].faces == ONE.faces
+    assert log._read("PRAGMA user_version") == [(2,)]
+    log.anchor([dataclasses.replace(ONE, scan="another", size=(640, 360))])
+    assert log._read("PRAGMA user_version") == [(3,)]
 
 
 def test_a_newer_format_is_refused(tmp_path):
@@ -247,8 +262,10 @@ def test_events_without_a_valid_time_are_refused(tmp_path, at):
 
 @pytest.mark.parametrize(
     "faces",
-    ["[" * 100_000, "{}", "[[1, 2]]", str([[1, 1, 1, 1, 1]] * 101), '[["a", 1, 1, 1, 1]]', "[1]"],
-)
+    ["[" * 100_000, "{}", "[[1, 2]]", str([[1, 1, 1, 1, 1]] * 101), '[["a", 1, 1, 1, 1]]', "[1]",
+     '{"faces": []}', '{"size": [0, 1], "faces": []}', '{"size": [1], "faces": []}',
+     '{"size": [9, 9], "faces": [[1, 2]]}', '{"size": [9, 9e9], "faces": []}'],
+)  # fmt: skip
 def test_anchors_with_invalid_faces_are_refused(tmp_path, faces):
     log = Log(tmp_path / "c.db")
     log._open().execute("INSERT INTO anchors VALUES (1, 's', 't', 'v', ?, '', x'')", (faces,))

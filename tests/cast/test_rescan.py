@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
 from castlist import InputError, TrackSet
+from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import CAST, NEXT_CAST
 from castlist.cast.recluster import accept, propose
@@ -156,3 +158,31 @@ def test_a_log_without_its_cast_is_applied_to_the_next_scan(cast):
     now = Corrections(cast.folder)
     assert people(now)[now.character("Anna").number] == {"p0"}
     assert tracks_of(now, 5) == ["new0002"]
+
+
+@pytest.mark.parametrize("size", [(1920, 1080), (320, 180), (1600, 1080)])
+def test_the_same_video_in_another_resolution_keeps_every_correction(cast, size):
+    """A proxy and its master, also if one of them has other pixels than square ones."""
+    cast.name(1, "Anna")
+    cast.move(["0002"])
+    cast.cut("0003", 4.0)
+    expected, pins = people(cast), cast.state.pin
+    tracks = made_video(rate=4, prefix="master")
+    box = tracks.box * np.array([size[0] / 640, size[1] / 360] * 2, np.float32)
+    write_folder(cast.folder, dataclasses.replace(tracks, box=box), size=size)
+    cast.refresh()
+    assert cast.lost == []
+    assert people(cast) == expected
+    assert cast.state.pin.tolist() == pins.tolist()
+
+
+def test_corrections_of_a_video_whose_frame_size_is_not_known_are_found_by_pixels(cast):
+    run = cast.folder / RUN
+    about = json.loads(run.read_text("utf-8"))
+    about["video"].pop("size")
+    run.write_text(json.dumps(about), "utf-8")
+    with Corrections(cast.folder) as now:
+        now.name(1, "Anna")
+        write_folder(now.folder, made_video(rate=4, prefix="new"))
+        now.refresh()
+        assert now.lost == []

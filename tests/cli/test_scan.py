@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
-from castlist import read_tracks
+from castlist import Corrections, read_tracks, scan
 from castlist.cli.scan import _print_table
 from castlist.pipeline.catalogue import Entry, Outcome
 from castlist.video.frames import open_video
@@ -41,6 +42,25 @@ def test_a_clip_is_one_character(folder, portraits):
     table = castlist("scan", portraits / "guido.mp4", "-o", folder).stdout
     assert "Character 1" in table
     assert "1 character; 1 track in 0:03 of video" in table
+
+
+def test_what_was_said_of_tracks_that_are_not_found_again_is_told(folder, portraits):
+    """A master takes the place of its proxy, and then none of its faces is large enough."""
+    video = folder / "guido.mp4"
+    with open_video(portraits / "guido.mp4") as master:
+        small = [cv2.resize(frame.image(), None, fx=0.4, fy=0.5) for frame in master.frames()]
+        write_video(video, small, round(master.rate))
+    cast = scan(video).folder
+    with Corrections(cast) as corrections:
+        corrections.name(1, "Guido")
+    shutil.copyfile(portraits / "guido.mp4", video)
+    again = scan(video)
+    assert [one.name for one in again.cast.characters] == ["Guido"]
+    assert again.lost == 0
+    told = castlist("scan", video, "--min-face", "2000").stdout
+    assert "1 corrected track of earlier scans was not found in this one" in told
+    assert f"`castlist log {cast}`" in told
+    assert "is not in this scan" in castlist("log", cast).stdout
 
 
 def test_a_fast_scan_searches_half_as_many_frames(folder):

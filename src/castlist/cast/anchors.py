@@ -15,10 +15,13 @@ from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float32]
+#: Width and height of the frames of a video, as displayed; None if they are not known.
+Size = tuple[int, int] | None
 
 #: Number of faces of a track that are stored, spread over its time.
 _FACES = 9
 _MOST_FACES = 100  # accepted when reading
+_LONGEST_SIDE = 2**20  # of a frame
 #: Seconds by which the start or end of a track may differ between scans.
 _SLACK = 0.3
 #: Intersection over union from which two boxes are of one face.
@@ -43,11 +46,13 @@ class Anchor:
     track : str
         The track's id in that scan.
     faces : tuple of (seconds, x, y, width, height)
-        Some of its faces.
+        Some of its faces, in pixels of the frame.
     describer : str
         Name of the describer of its feature.
     feature : ndarray of float32
         Its mean feature, normalised to unit length; empty if it has none.
+    size : (width, height) or None
+        Size of the frame: the same video may be scanned again in another resolution.
     """
 
     scan: str
@@ -56,11 +61,13 @@ class Anchor:
     faces: tuple[tuple[float, ...], ...]
     describer: str = ""
     feature: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    size: Size = None
 
 
 def anchors_of(
-    tracks: TrackSet, rows: Sequence[int], scans: Sequence[str], mean_features: NDArray[np.float32]
-) -> list[Anchor]:
+    tracks: TrackSet, rows: Sequence[int], scans: Sequence[str],
+    mean_features: NDArray[np.float32], sizes: Sequence[Size] | None = None,
+) -> list[Anchor]:  # fmt: skip
     """Return anchors of tracks.
 
     Parameters
@@ -73,7 +80,10 @@ def anchors_of(
         The scan of each video.
     mean_features : ndarray of shape (n_tracks, dim)
         Mean features of unit length; NaN for tracks without a feature.
+    sizes : sequence of (width, height) or None, optional
+        The size of the frames of each video.
     """
+    sizes = [None] * len(tracks.videos) if sizes is None else sizes
     made = []
     for row in rows:
         first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
@@ -86,13 +96,33 @@ def anchors_of(
             Anchor(
                 scans[tracks.video[row]], tracks.videos[tracks.video[row]], str(tracks.ids[row]),
                 tuple(tuple(face) for face in faces[np.isfinite(faces).all(axis=1)].tolist()),
-                tracks.describer, feature,
+                tracks.describer, feature, sizes[tracks.video[row]],
             )
         )  # fmt: skip
     return made
 
 
-def check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
+def faces_to_json(anchor: Anchor) -> Any:
+    """Return the faces of an anchor as JSON values, with the size of the frame if it is known."""
+    return anchor.faces if anchor.size is None else {"size": anchor.size, "faces": anchor.faces}
+
+
+def faces_from_json(value: Any) -> tuple[tuple[tuple[float, ...], ...], Size]:
+    """Return the faces of a stored anchor and its size; raise InputError if they are invalid."""
+    if not isinstance(value, dict):
+        return _check_faces(value), None
+    size = value.get("size")
+    if (
+        value.keys() != {"size", "faces"}
+        or not isinstance(size, list)
+        or not all(type(side) is int and 0 < side < _LONGEST_SIDE for side in size)
+        or len(size) != 2
+    ):
+        raise InputError("a track in a frame of no valid size")
+    return _check_faces(value["faces"]), (size[0], size[1])
+
+
+def _check_faces(faces: Any) -> tuple[tuple[float, ...], ...]:
     """Return the faces of a stored anchor; raise InputError if they are invalid."""
     if (
         not isinstance(faces, list)
@@ -121,6 +151,7 @@ def find_anchors(
     anchors: Sequence[Anchor],
     mean_features: NDArray[np.float32],
     renamed: bool = True,
+    sizes: Sequence[Size] | None = None,
 ) -> list[tuple[Rows, Rows]]:
     """Return the current tracks at the time and place of each anchor.
 
@@ -137,6 +168,9 @@ def find_anchors(
     renamed : bool
         Whether a single video is taken for the video of the anchors even if its file has another
         name. False for joined casts, where a video that is left is not one that was removed.
+    sizes : sequence of (width, height) or None, optional
+        The size of the frames of each video. Boxes are compared as fractions of the frame if it is
+        known, and in pixels otherwise.
 
     Returns
     -------
@@ -148,8 +182,11 @@ def find_anchors(
     only = 0 if renamed and len(tracks.videos) == 1 else -1
     found = []
     for anchor in anchors:
-        here = tracks.video == place.get(anchor.video, only)
+        video = place.get(anchor.video, only)
+        here = tracks.video == video
         faces = np.array(anchor.faces, np.float64).reshape(-1, 5)
+        if anchor.size and sizes and video >= 0 and (size := sizes[video]):
+            faces[:, 1:] *= np.tile(np.divide(size, anchor.size), 2)
         time = faces[:, 0]
         first, last = time.min(initial=np.inf) - _SLACK, time.max(initial=-np.inf) + _SLACK
         rows = np.flatnonzero(here & (begin <= last) & (first <= end))

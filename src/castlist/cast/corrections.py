@@ -312,7 +312,7 @@ class Corrections(CurrentCast):
                 self.log,
                 made,
                 [row, row + 1],
-                self.scanned.scans,
+                self.scanned,
                 made.mean_features(self.whole_features),
             )
             new = self._new_ids(1)

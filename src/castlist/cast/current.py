@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import Anchor, CutTracks, find_anchors, unit
+from castlist.cast.anchors import Anchor, CutTracks, unit
 from castlist.cast.cast import Cast, Character, make_cast
 from castlist.cast.covers import picture_quality, shown_tracks
 from castlist.cast.events import ACTIONS, Body, Edit, Event, live_events
-from castlist.cast.finder import Finder, SameTracks, present, same_tracks
+from castlist.cast.finder import Finder, SameTracks, found_in, present, same_tracks
 from castlist.cast.folder import CAST, CORRECTIONS, Scanned, read_scanned
 from castlist.cast.log import Clustering, Log
 from castlist.cast.state import State
@@ -179,13 +179,7 @@ class CurrentCast:
         self.live, self.undone = live_events(events)
         same = same_tracks(self.live)
         if self._apply_cuts(same):
-            self._finder = Finder(
-                self.log,
-                self.cut_tracks,
-                self.scanned.scans,
-                self.mean_features,
-                not self.scanned.joined,
-            )
+            self._finder = Finder(self.log, self.cut_tracks, self.scanned, self.mean_features)
         else:
             self._finder.learn()
         self._finder.same = same
@@ -232,8 +226,8 @@ class CurrentCast:
         ]
         if rows:
             return np.array(rows)
-        renamed = not self.scanned.joined
-        return find_anchors(self.cut_tracks.tracks, [anchor], self.mean_features, renamed)[0][0]
+        given = (self.scanned, self.cut_tracks.tracks, [anchor], self.mean_features)
+        return found_in(*given)[0][0]
 
     def apply(self, state: State, event: Event) -> None:
         """Apply an event to a state of this cast."""

@@ -15,7 +15,9 @@ from typing import Any
 from castlist.errors import CastlistError, InputError
 
 #: Version of the tables and event bodies; raised if older versions of castlist cannot read them.
-_FORMAT = 2
+FORMAT = 3
+#: Versions that are read. In version 2, anchors do not state the size of the frame.
+_READ = (2, 3)
 _MIN_SIZE = 512  # bytes of the smallest database
 _MIN_FREE = 1 << 20  # bytes that SQLite may need for one write
 #: SQLite errors caused by the disk or by locks, not by the content of the file.
@@ -104,12 +106,12 @@ class Database:
             db.execute("PRAGMA synchronous = FULL")
             found = db.execute("PRAGMA user_version").fetchone()[0]
             if found == 0:
-                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_FORMAT}; COMMIT;")
-            elif found != _FORMAT:
+                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+            elif found not in _READ:
                 newer = "; it was written by a newer version of castlist: update castlist"
                 raise InputError(
                     f"{self.path}: corrections of format {found}, but this castlist reads format "
-                    f"{_FORMAT}{newer if found > _FORMAT else ''}"
+                    f"{FORMAT}{newer if found > FORMAT else ''}"
                 )
             if _schema(db) != _own_schema():
                 raise InputError(f"{self.path}: a damaged log of corrections (unexpected tables)")

@@ -157,7 +157,7 @@ def inherited_edits(
     state = cast.state
     cut, cuts = _cut_as(cast, film, log)
     corrected = _all_rows(cast)
-    numbers = store_anchors(log, cut, corrected.tolist(), cast.scanned.scans, cast.mean_features)
+    numbers = store_anchors(log, cut, corrected.tolist(), cast.scanned, cast.mean_features)
     number = dict(zip(corrected.tolist(), numbers, strict=True))
 
     def find(rows: Rows) -> tuple[int, ...]:
@@ -208,7 +208,6 @@ def _all_rows(cast: CurrentCast) -> Rows:
 def _cut_as(cast: CurrentCast, film: dict[str, Any], log: Log) -> tuple[CutTracks, list[Cut]]:
     """Return the tracks with their ids in the joined cast, cut as in the video's own cast."""
     prefix = f"{film['episode']}{OF}"
-    scans = cast.scanned.scans
     whole = cast.scanned.tracks
     ids = np.array([f"{prefix}{name}" for name in whole.ids.tolist()], np.str_)
     made = CutTracks.whole(replace(whole, ids=ids, videos=(film["title"],)))
@@ -222,7 +221,8 @@ def _cut_as(cast: CurrentCast, film: dict[str, Any], log: Log) -> tuple[CutTrack
     cuts = []
     for _, (times, name), at in wanted:
         row = next(k for k, own in enumerate(made.marks) if own[-1] == (times, f"{prefix}{name}"))
-        (number,) = store_anchors(log, made, [row], scans, made.mean_features(cast.whole_features))
+        looks = made.mean_features(cast.whole_features)
+        (number,) = store_anchors(log, made, [row], cast.scanned, looks)
         cuts.append(Cut(track=number, at=float(at)))
         made = made.cut(row, float(at))
     return made, cuts

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from castlist.cast.anchors import Anchor, CutTracks, anchors_of, find_anchors
 from castlist.cast.events import Event
+from castlist.cast.folder import Scanned
 from castlist.cast.log import Log
+from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
 #: Anchor → anchors of tracks that a person called the same track, the last one first.
 SameTracks = dict[int, list[int]]
 
@@ -56,16 +59,23 @@ def store_anchors(
     log: Log,
     cut: CutTracks,
     rows: Sequence[int],
-    scans: Sequence[str],
-    mean_features: NDArray[np.float32],
+    scanned: Scanned,
+    mean_features: Floats,
 ) -> list[int]:
     """Store anchors of tracks, which may be parts of cut tracks; return their numbers."""
-    made = anchors_of(cut.tracks, rows, scans, mean_features)
+    made = anchors_of(cut.tracks, rows, scanned.scans, mean_features, scanned.sizes)
     marked = [
         replace(one, scan=one.scan + cut.marks[row][-1][0])
         for row, one in zip(rows, made, strict=True)
     ]
     return log.anchor(marked)
+
+
+def found_in(
+    scanned: Scanned, tracks: TrackSet, anchors: Sequence[Anchor], mean_features: Floats
+) -> list[tuple[Rows, Rows]]:
+    """Return the tracks of a cast, cut or not, that :func:`find_anchors` finds for anchors."""
+    return find_anchors(tracks, anchors, mean_features, not scanned.joined, scanned.sizes)
 
 
 class Finder:
@@ -77,24 +87,18 @@ class Finder:
         The log that has the anchors.
     cut : CutTracks
         The current tracks.
-    scans : sequence of str
-        The scan of each video: anchors of this scan are found by id, those of other scans by time,
+    scanned : Scanned
+        What was scanned: anchors of the same scan are found by id, those of other scans by time,
         box and face.
     mean_features : ndarray of shape (n_tracks, dim)
         Mean features of the tracks, of unit length.
-    renamed : bool
-        As in :func:`find_anchors`.
     """
 
-    def __init__(
-        self, log: Log, cut: CutTracks, scans: Sequence[str], mean_features: NDArray[np.float32],
-        renamed: bool = True,
-    ) -> None:  # fmt: skip
+    def __init__(self, log: Log, cut: CutTracks, scanned: Scanned, mean_features: Floats) -> None:
         self._log = log
         self._cut = cut
-        self._scans = scans
+        self._scanned = scanned
         self._looks = mean_features
-        self._renamed = renamed
         self._place: dict[tuple[str, str], list[int]] = {}
         for row, marks in enumerate(cut.marks):
             for times, name in marks:
@@ -109,7 +113,7 @@ class Finder:
         self.learn()
 
     def _scan(self, row: int) -> str:
-        return str(self._scans[self._cut.tracks.video[row]])
+        return str(self._scanned.scans[self._cut.tracks.video[row]])
 
     def keys(self) -> list[str]:
         """Return a key for each track that is unique among all scans."""
@@ -123,7 +127,7 @@ class Finder:
         """Return the anchor numbers of tracks; new anchors are stored in the log."""
         new = [row for row in rows.tolist() if row not in self._number]
         if new:
-            stored = store_anchors(self._log, self._cut, new, self._scans, self._looks)
+            stored = store_anchors(self._log, self._cut, new, self._scanned, self._looks)
             self._number |= dict(zip(new, stored, strict=True))
             self.learn()
         return [self._number[row] for row in rows.tolist()]
@@ -147,7 +151,7 @@ class Finder:
             if name == anchor.track and self._scan(rows[0]) + times == anchor.scan:
                 self._number[rows[0]] = number
         anchors = [self.anchors[n] for n in elsewhere]
-        found = find_anchors(self._cut.tracks, anchors, self._looks, self._renamed)
+        found = found_in(self._scanned, self._cut.tracks, anchors, self._looks)
         for number, (same, other) in zip(elsewhere, found, strict=True):
             self._rows[number] = same
             if not len(same):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from castlist.cast.anchors import Size
 from castlist.cast.cast import Cast
 from castlist.cast.cast_file import (
     RUN,
@@ -117,6 +118,12 @@ class Scanned:
     def joined(self) -> bool:
         """Whether it is a cast of several videos."""
         return "videos" in self.run
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The width and height of the frames of each video; None if they are not known."""
+        sizes = (film.get("size") or (0, 0) for film in self.films)
+        return tuple((width, height) if width and height else None for width, height in sizes)
 
     @cached_property
     def basis(self) -> str:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import Anchor, check_faces, check_feature
+from castlist.cast.anchors import Anchor, check_feature, faces_from_json, faces_to_json
 from castlist.cast.cast_file import valid_embeddings
-from castlist.cast.database import Database
+from castlist.cast.database import FORMAT, Database
 from castlist.cast.events import (
     MOST_IDS,
     AcceptedClustering,
@@ -134,12 +134,14 @@ class Log(Database):
     def anchor(self, anchors: Sequence[Anchor]) -> list[int]:
         """Store tracks that an event will refer to; return their numbers."""
         with self._writing() as db:
+            db.execute(f"PRAGMA user_version = {FORMAT}")  # of earlier ones, it has been of another
             db.executemany(
                 "INSERT OR IGNORE INTO anchors (scan, track, video, faces, describer, feature) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        one.scan, one.track, one.video, json.dumps(one.faces), one.describer,
+                        one.scan, one.track, one.video, json.dumps(faces_to_json(one)),
+                        one.describer,
                         one.feature.astype("<f2").tobytes(),
                     )
                     for one in anchors
@@ -159,16 +161,17 @@ class Log(Database):
             "SELECT number, scan, video, track, faces, describer, feature FROM anchors "
             "WHERE number > ? ORDER BY number", after,
         )  # fmt: skip
+        found = {}
         try:
-            return {
-                number: Anchor(
-                    str(scan), str(video), str(track), check_faces(parse_json(faces)),
-                    str(describer), check_feature(feature),
-                )
-                for number, scan, video, track, faces, describer, feature in rows
-            }  # fmt: skip
+            for number, scan, video, track, text, describer, feature in rows:
+                faces, size = faces_from_json(parse_json(text))
+                found[number] = Anchor(
+                    str(scan), str(video), str(track), faces, str(describer),
+                    check_feature(feature), size,
+                )  # fmt: skip
         except (ValueError, TypeError, OverflowError) as error:
             raise InputError(f"{self.path}: a damaged log of corrections ({error})") from error
+        return found
 
     def clustering(self, number: int) -> Clustering:
         """Return an accepted clustering."""

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import anchors_of, find_anchors
+from castlist.cast.anchors import anchors_of
 from castlist.cast.cast_file import load_cast, scan_digest
 from castlist.cast.current import CurrentCast
 from castlist.cast.events import live_events
+from castlist.cast.finder import found_in
 from castlist.cast.folder import CAST, CORRECTIONS, NEXT_CAST, Scanned
 from castlist.cast.log import Log
 from castlist.cast.recluster import cluster_around, ids_of_clusters, links_around
@@ -61,6 +62,7 @@ def regroup(
     threshold: float,
     asked: dict[str, Any],
     *,
+    video: dict[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Regrouped:
     """Cluster the tracks of a new scan around the corrections of an earlier one.
@@ -77,6 +79,8 @@ def regroup(
         τ.
     asked : dict
         ``n_characters``, ``min_characters`` and ``max_characters``, if given.
+    video : dict, optional
+        The entry of the video in ``run.json``, with the size of its frames.
     progress : callable
         Called with the stage, the number of items done and the total.
     """
@@ -88,7 +92,7 @@ def regroup(
     # Until they are clustered, every track is a new character of its own.
     alone = np.arange(first, first + len(tracks))
     new = Scanned(
-        folder, tracks, alone, points, threshold, 0.0, {},
+        folder, tracks, alone, points, threshold, 0.0, {"video": video or {}},
         (scan_digest(tracks),) * len(tracks.videos), first + len(tracks), frozenset(taken),
     )  # fmt: skip
     with CurrentCast(folder, scanned=new) as cast:
@@ -139,10 +143,9 @@ def _before(folder: Path, cast: CurrentCast) -> tuple[Rows, Rows]:
                 owner[np.isin(cast.cut_tracks.origin, one.tracks)] = one.number
         return owner, owner.copy()
     with earlier:
-        anchors = anchors_of(
-            earlier.tracks, range(len(earlier.tracks)), earlier.scanned.scans, earlier.mean_features
-        )
-        found = find_anchors(cast.tracks, anchors, cast.mean_features)
+        tracks, scanned, looks = earlier.tracks, earlier.scanned, earlier.mean_features
+        anchors = anchors_of(tracks, range(len(tracks)), scanned.scans, looks, scanned.sizes)
+        found = found_in(cast.scanned, cast.tracks, anchors, cast.mean_features)
         for k, (rows, _) in enumerate(found):
             owner[rows] = earlier.state.owner[k]
             base[rows] = earlier.state.base[k]

@@ -229,6 +229,7 @@ def _print_table(done: list[Outcome]) -> None:
     for outcome in done:
         _print_read_until(outcome.summary, outcome.entry.video)
         _print_set_aside(outcome.summary.get("set_aside"))
+        _print_lost(outcome.summary.get("lost", 0), outcome.entry.folder)
         _print_given_up(outcome.summary["counts"], outcome.summary["given_up"], outcome.entry.video)
 
 
@@ -249,6 +250,7 @@ def _print(found: Scan) -> None:
     if counts.get("damaged_packets"):
         typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
     _print_set_aside(found.set_aside)
+    _print_lost(found.lost, found.folder)
     typer.echo(printable(str(found.report)))
 
 
@@ -268,6 +270,16 @@ def _print_set_aside(log: str | Path | None) -> None:
     """Print where the corrections of a replaced cast are."""
     if log is not None:
         typer.echo(f"The corrections of the replaced cast are in {printable(str(log))}.")
+
+
+def _print_lost(lost: int, folder: Path) -> None:
+    """Print how many tracks of corrections this scan does not have."""
+    if lost:
+        typer.echo(
+            f"{counted(lost, 'corrected track')} of earlier scans {'was' if lost == 1 else 'were'} "
+            f"not found in this one; `castlist log {printable(str(folder))}` lists what does not "
+            "apply."
+        )
 
 
 def _print_given_up(

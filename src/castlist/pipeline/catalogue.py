@@ -191,6 +191,7 @@ def summary(found: Scan) -> dict[str, Any]:
         "counts": found.run["counts"],
         "given_up": found.run["given_up"],
         "set_aside": None if found.set_aside is None else str(found.set_aside),
+        "lost": found.lost,
         "characters": [
             {"title": one.title, "background": one.background, "seconds": round(one.seconds, 2),
              "tracks": len(one.tracks), "sure": round(one.sure, 3)}

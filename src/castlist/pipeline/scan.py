@@ -109,12 +109,16 @@ class Scan:
         Settings, versions, timings and counts, as in ``run.json``.
     set_aside : Path or None
         File with the corrections of another video's cast, if this scan replaced it.
+    lost : int
+        Number of tracks of corrections that were not found in this scan, or have a different face;
+        ``Corrections.lost`` lists them.
     """
 
     folder: Path
     cast: Cast
     run: dict[str, Any]
     set_aside: Path | None = None
+    lost: int = 0
 
     @property
     def report(self) -> Path:
@@ -193,7 +197,10 @@ def scan(
         with Corrections(folder, scanned=scanned) as corrections:
             manifest.content["given_up"] = _given_up(corrections)
             _report(manifest, corrections)
-            return Scan(folder, corrections.cast, manifest.content, manifest.set_aside)
+            return Scan(
+                folder, corrections.cast, manifest.content, manifest.set_aside,
+                len(corrections.lost),
+            )  # fmt: skip
 
 
 def cast_folder(video: Path, out: Path | None = None, alone: bool = True) -> Path:
@@ -342,6 +349,7 @@ def _group(
                 points,
                 model.threshold,
                 asdict(settings),
+                video=manifest.content["video"],
                 progress=progress,
             )
             labels, state = made.labels, State.of(made.labels)

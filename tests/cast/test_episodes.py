@@ -11,6 +11,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.episodes import write_episode
 from castlist.cast.folder import EPISODES, FACES
 from castlist.cast.series import add, join
+from castlist.report.page import report_folder
 from datasets.synthetic_casts import episode
 
 
@@ -62,3 +63,32 @@ def test_nothing_is_removed_for_a_folder_that_is_none_of_an_episode(tmp_path, na
     with pytest.raises(InputError, match="not a file name"):
         write_episode(season, {"episode": name}, tracks, np.empty((0, 0)), one / FACES)
     assert sorted(season.rglob("*")) == before
+
+
+@pytest.mark.parametrize("place", [EPISODES, f"{EPISODES}/e3", f"{EPISODES}/e1/{FACES}"])
+def test_a_video_is_not_added_through_a_link(tmp_path, place):
+    one, two, three = (episode(tmp_path, f"e{k}", people=2, seed=k) for k in (1, 2, 3))
+    season = tmp_path / "season.cast"
+    join([one, two], season)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "tracks.parquet").write_text("my own")
+    if (season / place).is_dir():
+        (season / place).rename(tmp_path / "moved")
+    (season / place).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match=f"{place} is a link"):
+        add(season, three)
+    assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["my own"]
+
+
+def test_a_linked_picture_is_neither_shown_in_a_report_nor_joined(tmp_path):
+    one, two = (episode(tmp_path, f"e{k}", people=2, seed=k) for k in (1, 2))
+    (tmp_path / "diary.txt").write_text("dear diary")
+    for picture in (one / FACES).iterdir():
+        picture.unlink()
+        picture.symlink_to(tmp_path / "diary.txt")
+    with Corrections(one) as cast:
+        page = report_folder(cast).read_text("utf-8")
+    assert "data:image" not in page
+    join([one, two], tmp_path / "season.cast")
+    assert list((tmp_path / "season.cast" / EPISODES / "e1" / FACES).iterdir()) == []
+    assert len(list((tmp_path / "season.cast" / EPISODES / "e2" / FACES).iterdir())) == 20

@@ -98,8 +98,11 @@ def test_a_missing_or_unreadable_file_is_404(home, tmp_path):
         assert server.ask("/video/0", Range="bytes=0-9")[0] == 404
         picture = folder / FACES / "0000_0.jpg"
         assert server.ask("/faces/0000/0")[0] == 200
+        content = (folder / FACES / "0000_1.jpg").read_bytes()
         picture.unlink()
         picture.symlink_to("/proc/self/mem")  # a file by all signs, and nothing to read at 0
+        assert server.ask("/faces/0000/0")[::2] == (200, content)  # the next picture
+        (folder / FACES / "0000_1.jpg").write_text("no picture")
         status, _, content = server.ask("/faces/0000/0")
         assert status == 404
         assert json.loads(content)["error"] == "Not Found"

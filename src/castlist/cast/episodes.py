@@ -38,6 +38,7 @@ from castlist.cast.folder import (
     write_points,
 )
 from castlist.cast.log import Log
+from castlist.io.cast_files import is_own_file, refuse_link
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
 from castlist.io.pictures import COVERS
@@ -57,6 +58,8 @@ def write_episode(
 ) -> None:
     """Write a video of a joined cast: its tracks, embeddings and pictures."""
     home = folder / EPISODES / check_name(film["episode"])  # `..` would be the whole cast
+    refuse_link(home.parent)
+    refuse_link(home)
     # Remove the rest of an interrupted `add`, which may be of another video of this name.
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True, exist_ok=True)
@@ -66,7 +69,7 @@ def write_episode(
     pictures: list[Path] = []
     with suppress(FileNotFoundError):
         pictures = [*faces.glob("*.jpg"), *faces.glob(COVERS)]
-    for picture in pictures:
+    for picture in filter(is_own_file, pictures):
         target = home / FACES / picture.name
         try:
             os.link(picture, target)  # takes no disk space

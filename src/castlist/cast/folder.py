@@ -26,6 +26,7 @@ from castlist.cast.cast_file import (
 )
 from castlist.cast.events import Event
 from castlist.errors import InputError
+from castlist.io.cast_files import refuse_links
 from castlist.io.files import replacing
 from castlist.io.pictures import Cover, frame_of, picture_counts, pictures_of, read_covers
 from castlist.io.track_files import read_tracks
@@ -192,6 +193,7 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
         The events in effect: they determine which videos a joined cast has.
     """
     folder = Path(folder)
+    refuse_links(folder)
     if not (folder / CAST).is_file():
         raise InputError(f"{folder}: not a cast; `castlist scan video.mp4` writes video.cast")
     if (folder / EPISODES).is_dir():
@@ -217,6 +219,7 @@ def read_scanned(folder: str | Path, live: Iterable[Event] = ()) -> Scanned:
 
 def read_run(folder: Path) -> dict[str, Any]:
     """Return ``run.json`` of a joined cast, which lists its videos, removed ones included."""
+    refuse_links(folder)
     try:
         run = check_run(read_json(folder / RUN))
         if "videos" in run:

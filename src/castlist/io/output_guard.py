@@ -10,15 +10,9 @@ import re
 from pathlib import Path
 
 from castlist.errors import InputError
+from castlist.io.cast_files import OWN, is_own_file, refuse_links
 from castlist.io.untrusted import read_json
 
-#: Files and folders of a cast, of one video or of several.
-OWN = frozenset((
-    "tracks.parquet", "cast.json", "report.html", "run.json", "embeddings.npy", "corrections.db",
-    "corrections.db-wal", "corrections.db-shm", "corrections.db-journal", "faces", "parts",
-    "episodes", "model.safetensors", "balls.npz", ".lock", "cast.next.json", "photos.json",
-    "photos.jpg",
-))  # fmt: skip
 _SCAN_RESULTS = {"embeddings.npy", "cast.json", "cast.next.json", "report.html"}  # written last
 _RUN_FILES = ("state.safetensors", "log.jsonl")
 _STUDY_FILES = ("study.json",)
@@ -47,6 +41,7 @@ def is_joined(folder: Path) -> bool:
 
 def check_for_scan(folder: Path) -> None:
     """Raise an InputError unless a folder is new, empty or the cast of one video."""
+    refuse_links(folder)
     if is_joined(folder):
         raise InputError(
             f"{folder} is the cast of several videos, and a scan would overwrite it; "
@@ -105,7 +100,7 @@ def _listed(folder: Path) -> list[str]:
 
 def _manifest(folder: Path) -> dict[str, object]:
     try:
-        value = read_json(folder / "run.json")
+        value = read_json(folder / "run.json") if is_own_file(folder / "run.json") else {}
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -17,11 +17,15 @@ from pathlib import Path
 
 from pydantic import FiniteFloat, TypeAdapter
 
+from castlist.errors import InputError
+from castlist.io.cast_files import is_own_file
 from castlist.io.files import replacing
-from castlist.io.untrusted import read_json
+from castlist.io.untrusted import read_json, read_small
 
 COVERS = "covers.json"
 PICTURES = 3  # per track, at most
+_JPEG = b"\xff\xd8\xff"  # how every JPEG file begins
+_MAX_BYTES = 2**24  # far more than the whole frame of a video, made small
 _NAME = re.compile(r"(?P<track>[^.].*)_\d\.jpg", re.DOTALL)
 
 
@@ -54,7 +58,18 @@ def pictures_of(faces: Path, track: str) -> list[Path]:
     """Return the pictures of a track's faces, best first."""
     # Do not list the folder: it may hold tens of thousands of files.
     paths = [faces / f"{track}_{k}.jpg" for k in range(PICTURES)]
-    return [path for path in paths if path.is_file()]
+    return [path for path in paths if is_own_file(path)]
+
+
+def jpeg_of(path: Path) -> bytes | None:
+    """Return the content of a picture; None if it is missing, a link, or no JPEG file."""
+    if not is_own_file(path):
+        return None
+    try:
+        data = read_small(path, _MAX_BYTES)
+    except (OSError, InputError):
+        return None
+    return data if data.startswith(_JPEG) else None
 
 
 def frame_of(faces: Path, track: str) -> Path:
@@ -90,7 +105,7 @@ def read_covers(faces: Path) -> dict[str, Cover]:
     They only decide which picture comes first.
     """
     try:
-        value = read_json(faces / COVERS)
+        value = read_json(faces / COVERS) if is_own_file(faces / COVERS) else {}
     except (OSError, ValueError):
         return {}
     found = {}

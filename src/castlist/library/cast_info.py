@@ -12,7 +12,8 @@ from castlist.cast.cast_file import RUN
 from castlist.cast.events import ACTIONS, live_events
 from castlist.cast.folder import CAST, CORRECTIONS
 from castlist.cast.log import Log
-from castlist.errors import CastlistError, first_line
+from castlist.errors import CastlistError, InputError, first_line
+from castlist.io.cast_files import refuse_links
 from castlist.io.files import printable
 from castlist.pipeline.run_manifest import read_manifest
 from castlist.pipeline.scan import PARTS
@@ -75,7 +76,11 @@ def stamp_of(folder: Path) -> Stamp:
 
 
 def read_cast_info(folder: Path) -> CastInfo:
-    """Return what is known of a cast; the reason if it cannot be read."""
+    """Return what is known of a cast; the reason if it cannot be read. Writes nothing."""
+    try:
+        refuse_links(folder)
+    except InputError as error:
+        return CastInfo(folder, problem=first_line(error))
     run = read_manifest(folder / RUN)
     # os.path answers False for what is not accessible; Path raises.
     complete, begun = os.path.isfile(folder / CAST), os.path.isdir(folder / PARTS)
@@ -119,9 +124,7 @@ def folder_size(folder: Path) -> int:
 
 def _corrections(path: Path) -> int:
     """Return the number of corrections in a log that were made by hand and not undone."""
-    if not os.path.isfile(path):
-        return 0
-    with closing(Log(path)) as log:
+    with closing(Log(path, read_only=True)) as log:
         live, _ = live_events(log.events())
     return sum(event.kind in ACTIONS and event.kind not in _NOT_BY_HAND for event in live)
 

@@ -23,6 +23,7 @@ from castlist._version import __version__
 from castlist.cast.cast_file import RUN
 from castlist.cast.video_files import file_facts
 from castlist.errors import CastlistError, InputError
+from castlist.io.cast_files import is_own_file
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
 from castlist.learn.shipped import shipped_print
@@ -227,9 +228,9 @@ def _file_digest(path: Path | None) -> str:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the content of a manifest; empty if it is missing or damaged."""
+    """Return the content of a manifest; empty if it is missing, damaged or a link."""
     try:
-        value = read_json(path)
+        value = read_json(path) if is_own_file(path) else {}
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

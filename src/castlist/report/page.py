@@ -20,7 +20,7 @@ from castlist.cast.current import CurrentCast
 from castlist.cast.folder import REPORT
 from castlist.format import clock, lasting, percent, sureness
 from castlist.io.files import printable, replacing
-from castlist.io.pictures import Cover
+from castlist.io.pictures import Cover, jpeg_of
 from castlist.report.html import picture_uri, style, text_of
 
 #: Number of faces per character, and per background character, of which there may be hundreds.
@@ -146,14 +146,13 @@ def report_folder(corrections: CurrentCast) -> Path:
 
     def crops(track: int) -> list[bytes]:
         paths = corrections.pictures_of(str(corrections.tracks.ids[track]))
-        return [path.read_bytes() for path in paths]
+        return [data for path in paths if (data := jpeg_of(path)) is not None]
 
     def frames(track: int) -> tuple[bytes, Cover] | None:
         name = str(corrections.tracks.ids[track])
         path, cover = corrections.frame_of(name), corrections.covers.get(name)
-        if path is None or cover is None or not path.is_file():
-            return None
-        return path.read_bytes(), cover
+        data = None if path is None or cover is None else jpeg_of(path)
+        return None if data is None or cover is None else (data, cover)
 
     run = corrections.scanned.run
     about: dict[str, object] = {

@@ -18,6 +18,7 @@ from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept
 from castlist.errors import InputError
 from castlist.io.files import printable
+from castlist.io.pictures import jpeg_of
 from castlist.report.html import style, text_of
 from castlist.report.page import title_of
 from castlist.review import views
@@ -90,25 +91,23 @@ def cast_app(
             raise HTTPException(404)
         return Script(text_of(_SCRIPTS[name], name))
 
-    @app.get(
-        "/faces/{track}/{k}", response_class=SafeFileResponse, responses=answers_of("image/jpeg")
-    )
-    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> SafeFileResponse:
+    @app.get("/faces/{track}/{k}", response_class=Response, responses=answers_of("image/jpeg"))
+    def face(track: str, k: Annotated[int, Field(ge=0, le=99)]) -> Response:
         with corrections.lock:
             corrections.rows([track])  # refuses unknown tracks, so that no path can be forged
             pictures = corrections.pictures_of(track)
             if k >= len(pictures) or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return SafeFileResponse(pictures[k], headers={"cache-control": "no-cache"})
+        return _picture(pictures[k])
 
-    @app.get("/frames/{track}", response_class=SafeFileResponse, responses=answers_of("image/jpeg"))
-    def frame(track: str) -> SafeFileResponse:
+    @app.get("/frames/{track}", response_class=Response, responses=answers_of("image/jpeg"))
+    def frame(track: str) -> Response:
         with corrections.lock:
             corrections.rows([track])
             path = corrections.frame_of(track)
             if path is None or not corrections.has_pictures(track):
                 raise HTTPException(404)
-        return SafeFileResponse(path, headers={"cache-control": "no-cache"})
+        return _picture(path)
 
     @app.get("/video/{number}", response_class=SafeFileResponse, responses=answers_of("video/*"))
     def film(number: Annotated[int, PathParameter(ge=0)]) -> SafeFileResponse:
@@ -208,6 +207,14 @@ def cast_app(
     add_export_routes(app, corrections)
     app.include_router(watch_routes(corrections, videos, wrong))
     return app
+
+
+def _picture(path: Path) -> Response:
+    """Return a response with a picture of the cast, which may have been removed meanwhile."""
+    data = jpeg_of(path)
+    if data is None:
+        raise HTTPException(404)
+    return Response(data, media_type="image/jpeg", headers={"cache-control": "no-cache"})
 
 
 def _act(corrections: Corrections, action: Action) -> None:

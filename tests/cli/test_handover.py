@@ -5,7 +5,8 @@ import json
 import av
 import pytest
 
-from castlist.cli.handover import _To
+from castlist.cli.handover import _Cover, _To
+from castlist.handover.blur import Cover
 from castlist.handover.edit_list import EDIT_LISTS
 from tests.export.casts import made_cast
 from tests.handover.test_reel import lengths, write_film
@@ -66,9 +67,12 @@ def test_graph(cast, tmp_path):
 
 def test_blur(cast, tmp_path):
     done = castlist("blur", cast, "--all-but", "Anna", "-o", tmp_path / "out.mp4")
-    assert "A face that was not found is not blurred." in done.stdout
+    assert "A face that was not found is not covered." in done.stdout
     with av.open(str(tmp_path / "out.mp4")) as film:
         assert sum(1 for _ in film.decode(video=0)) == 200
+    castlist("blur", cast, "--cover", "blur", "-o", tmp_path / "soft.mp4")
+    assert (tmp_path / "soft.mp4").stat().st_size > 0
+    assert {one.value for one in _Cover} == set(Cover)
 
 
 def test_voices(cast, tmp_path):

@@ -15,6 +15,7 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
 from castlist.export.write import FORMATS, ExportSettings, To, export_lines
 from castlist.review.export_job import HANDOVER, ExistsError, Exporting, ExportRequest
+from castlist.review.exports import formats_view
 from datasets.synthetic_casts import episode
 from robustness.review_server import Server
 from tests.review.test_browser import open_page, show
@@ -69,9 +70,14 @@ def test_reel_graph_and_blur(own):
     assert ET.parse(own.parent / "g.graphml").getroot().tag.endswith("graphml")
     job = run(own, what="blur", name="b.mkv", people=[1])
     assert job.error == ""
-    assert job.made[0].notes[0].startswith("A face that was not found is not blurred")
+    assert job.made[0].notes[0].startswith("A face that was not found is not covered")
     with av.open(str(own.parent / "b.mkv")) as film:
         assert film.streams.video[0].width == 640
+    with Corrections(own) as cast:
+        covers = formats_view(cast, job)["options"]["cover"]["choices"]
+    assert covers[0] == ["solid", "black"]  # the page sends the first unless another is chosen
+    assert run(own, what="blur", name="soft.mkv", cover=covers[1][0]).error == ""
+    assert (own.parent / "soft.mkv").read_bytes() != (own.parent / "b.mkv").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ COMMANDS = {
         "handover",
         "Write who is seen with whom, and for how long: as a graph, or as a picture.",
     ),
-    "blur": ("handover", "Blur all faces of a video but those of some people."),
+    "blur": ("handover", "Cover all faces of a video but those of some people."),
     "voices": (
         "handover",
         "Match the speakers of a diarization file to characters, by the time they share.",

@@ -33,6 +33,13 @@ class _To(StrEnum):
     PREMIERE = "premiere"
 
 
+class _Cover(StrEnum):
+    """What a face becomes."""
+
+    SOLID = "solid"
+    BLUR = "blur"
+
+
 def find(
     cast: CastFolder,
     people: People,
@@ -152,23 +159,29 @@ def blur(
     video: Annotated[
         str | None, typer.Option(help="Which video, for a cast of several.")
     ] = None,
+    cover: Annotated[
+        _Cover,
+        typer.Option(help="What a face becomes: one colour, or coarse cells, in which networks can "
+                     "still recognise some faces."),
+    ] = _Cover.SOLID,
 ) -> None:  # fmt: skip
-    """Blur all faces of a video but those of some people.
+    """Cover all faces of a video but those of some people.
 
-    A face that was not found is not blurred. The stretches to check by eye are listed.
+    A face that was not found is not covered. The stretches to check by eye are listed.
 
     Example: `castlist blur episode.cast --all-but Anna -o out.mp4`
     """
     from castlist.cast.corrections import Corrections
     from castlist.format import clock_in_tenths
-    from castlist.handover.blur import write_blurred
+    from castlist.handover.blur import Cover, write_blurred
     from castlist.io.files import printable
 
     with Corrections(cast) as corrections, progress() as report:
         unsure = write_blurred(
-            corrections, out, visible=all_but or (), video=video, progress=report
-        )
-    typer.echo(f"{printable(str(out))}\n\nA face that was not found is not blurred.")
+            corrections, out, visible=all_but or (), video=video, cover=Cover(cover),
+            progress=report,
+        )  # fmt: skip
+    typer.echo(f"{printable(str(out))}\n\nA face that was not found is not covered.")
     if unsure:
         typer.echo("Check these stretches:\n")
         print_table(

@@ -1,14 +1,16 @@
-"""Blur the faces of a video, all but those of some people.
+"""Cover or blur the faces of a video, all but those of some people.
 
 Boxes are interpolated between the pictures that were searched, made larger, and kept for a moment
-before a track begins and after it ends. A face that was not found is not blurred.
+before a track begins and after it ends. A face that was not found is not covered.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from castlist.cast.current import CurrentCast
 from castlist.errors import CastlistError, InputError
 from castlist.export.timeline import Timeline, number_of, timelines
 from castlist.handover.encoding import add_pictures, format_of, video_path
-from castlist.handover.intervals import union
+from castlist.handover.intervals import Intervals, union
 from castlist.io.files import replacing
 from castlist.io.output_guard import check_file
 from castlist.progress import Progress, silent
@@ -32,13 +34,22 @@ from castlist.video.frames import Image, open_video
 
 #: Seconds that a box is kept before the first and after the last face of a track.
 MARGIN = 0.5
-#: A box is this many times as wide and high when it is blurred.
+#: A box is this many times as wide and high when it is covered.
 LARGER = 1.5
+#: Between two looks, a face that jumps by up to this many times its size stays inside the ellipse.
+FAST = (LARGER - 1) / 2
 #: Seconds. Faces of one track are interpolated over gaps up to this; longer ones are reported.
 LONGEST_GAP = 1.5
 #: Tracks of people who stay visible are reported if they belong to them with less certainty.
 SURE = 0.97
 _CELLS = 6  # a blurred face is made of so many cells across
+
+
+class Cover(StrEnum):
+    """What a face becomes: one colour, or cells so coarse that little is left of it."""
+
+    SOLID = "solid"
+    BLUR = "blur"
 
 
 @dataclass(frozen=True)
@@ -70,9 +81,10 @@ def write_blurred(
     *,
     visible: Sequence[int | str] = (),
     video: str | None = None,
+    cover: Cover = Cover.SOLID,
     progress: Progress = silent,
 ) -> list[Unsure]:
-    """Write a video with blurred faces; return the stretches that a person should watch.
+    """Write a video with covered faces; return the stretches that a person should watch.
 
     Parameters
     ----------
@@ -81,9 +93,11 @@ def write_blurred(
     out : path
         The file: ``.mp4``, ``.mov`` or ``.mkv``.
     visible : sequence of int or str
-        Numbers or names of characters who are not blurred.
+        Numbers or names of characters who are not covered.
     video : str, optional
         Name of the video, for a cast of several.
+    cover : Cover
+        What faces become. Networks that recognise faces can recognise some blurred ones.
     progress : callable
         Called with the stage, seconds done and seconds in all.
     """
@@ -97,7 +111,7 @@ def write_blurred(
     paths = _paths(timeline, shown)
     with replacing(out) as partial:
         try:
-            _encode(source, partial, form, paths, timeline.size, progress)
+            _encode(source, partial, form, paths, timeline.size, cover, progress)
         except CastlistError:  # some are ValueErrors
             raise
         except (FFmpegError, ValueError) as error:
@@ -105,8 +119,10 @@ def write_blurred(
     return unsure_stretches(timeline, shown)
 
 
-def blur_faces(image: Image, boxes: Sequence[NDArray[np.float64]]) -> Image:
-    """Return a picture with ellipses around boxes blurred beyond recognition."""
+def cover_faces(
+    image: Image, boxes: Sequence[NDArray[np.float64]], cover: Cover = Cover.SOLID
+) -> Image:
+    """Return a picture in which ellipses around boxes are covered."""
     image = image.copy()
     height, width = image.shape[:2]
     for x, y, w, h in boxes:
@@ -117,12 +133,15 @@ def blur_faces(image: Image, boxes: Sequence[NDArray[np.float64]]) -> Image:
         if right <= left or bottom <= top:
             continue
         part = image[top:bottom, left:right]
-        small = cv2.resize(part, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
-        blurred = cv2.resize(small, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
         mask = np.zeros(part.shape[:2], np.uint8)
         centre = (round(middle[0]) - int(left), round(middle[1]) - int(top))
         axes = (math.ceil(half[0]), math.ceil(half[1]))
         cv2.ellipse(mask, centre, axes, 0, 0, 360, 255, thickness=-1)
+        if cover is Cover.SOLID:
+            part[mask > 0] = 0
+            continue
+        small = cv2.resize(part, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)
+        blurred = cv2.resize(small, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
         part[mask > 0] = blurred[mask > 0]
     return image
 
@@ -137,17 +156,53 @@ def unsure_stretches(timeline: Timeline, visible: set[int]) -> list[Unsure]:
                     why = f"is this {person.label}? ({100 * sure:.0f} %)"
                     found.append(Unsure(timeline.start[row], timeline.end[row], why))
             continue
-        for row in person.tracks:
-            times = _track(timeline, int(row)).times
+        paths = [_track(timeline, int(row)) for row in person.tracks]
+        for path in paths:
+            times = path.times
             for k in np.flatnonzero(np.diff(times) > LONGEST_GAP):
                 why = f"{person.label} was not found"
                 found.append(Unsure(float(times[k]), float(times[k + 1]), why))
+        fast = [_fast_stretches(path) for path in paths]
+        fast += _jumps(paths, timeline.tracks.shot[person.tracks].tolist())
+        for start, end in union(np.concatenate([np.empty((0, 2)), *fast])).tolist():
+            found.append(Unsure(max(0.0, start), end, f"{person.label} moves fast"))
     covered = union(np.stack([timeline.start, timeline.end], axis=1))
     bounds = [0.0, *np.ravel(covered), timeline.duration]
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         if 0 < end - start <= 2 * MARGIN:  # between two tracks, too short to be a scene of nobody
             found.append(Unsure(float(start), float(end), "no face was found between two tracks"))
     return sorted(found, key=lambda one: one.start)
+
+
+def _fast_stretches(path: _Path) -> Intervals:
+    """Return when a face moves so fast that it may leave the ellipse.
+
+    At the beginning and the end of a track, this is also while its box is kept.
+    """
+    starts, ends = path.times[:-1].copy(), path.times[1:].copy()
+    fast = _moves(path.boxes[:-1], path.boxes[1:]) > FAST
+    if len(fast):
+        starts[0], ends[-1] = path.start - MARGIN, path.end + MARGIN
+    return np.stack([starts, ends], axis=1)[fast]
+
+
+def _jumps(paths: Sequence[_Path], shots: Sequence[int]) -> list[Intervals]:
+    """Return the gaps between tracks of one person in one shot that a fast movement may explain."""
+    order = sorted(range(len(paths)), key=lambda i: float(paths[i].times[0]))
+    found = []
+    for i, j in itertools.pairwise(order):
+        earlier, later = paths[i], paths[j]
+        near = shots[i] == shots[j] and 0 < later.times[0] - earlier.times[-1] <= 2 * MARGIN
+        if near and _moves(earlier.boxes[-1:], later.boxes[:1])[0] > FAST:
+            found.append(np.array([[earlier.times[-1], later.times[0]]]))
+    return found
+
+
+def _moves(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far boxes move, in widths and heights of the smaller one."""
+    middles = after[:, :2] + after[:, 2:] / 2 - before[:, :2] - before[:, 2:] / 2
+    sizes = np.maximum(np.minimum(before[:, 2:], after[:, 2:]), 1e-9)
+    return np.asarray(np.hypot(*(middles / sizes).T))
 
 
 def _video_of(cast: CurrentCast, video: str | None) -> tuple[Timeline, Path]:
@@ -180,7 +235,7 @@ def _paths(timeline: Timeline, visible: set[int]) -> list[_Path]:
 
 def _encode(
     source: Path, partial: Path, form: str, paths: list[_Path], size: tuple[int, int] | None,
-    progress: Progress,
+    cover: Cover, progress: Progress,
 ) -> None:  # fmt: skip
     with open_video(source) as video, av.open(str(partial), "w", format=form) as target:
         rate = Fraction(video.rate).limit_denominator(1001)
@@ -198,7 +253,7 @@ def _encode(
             boxes = [paths[i].box_at(frame.time) * scale for i in now]
             image = frame.image()
             if boxes:
-                image = blur_faces(image, boxes)
+                image = cover_faces(image, boxes, cover)
             picture = av.VideoFrame.from_ndarray(
                 np.ascontiguousarray(image[: stream.height, : stream.width]), "bgr24"
             )

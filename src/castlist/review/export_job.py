@@ -14,7 +14,7 @@ from castlist.cast.folder import check_name
 from castlist.errors import CastlistError, InputError, counted
 from castlist.export.write import FORMATS, ExportSettings, To, export_cast
 from castlist.format import clock, clock_in_tenths
-from castlist.handover.blur import write_blurred
+from castlist.handover.blur import Cover, write_blurred
 from castlist.handover.edit_list import EDIT_LISTS
 from castlist.handover.output import GRAPHS, seconds_before, write_graph, write_reel_of
 from castlist.handover.scenes import SceneSettings
@@ -54,6 +54,7 @@ class ExportRequest(BaseModel):
     pad: _SECONDS = 0.0
     gap: _SECONDS = 0.0
     exact: bool = False
+    cover: Cover = Cover.SOLID
     video: Annotated[str, Field(max_length=1000)] | None = None
 
     @property
@@ -181,14 +182,15 @@ def _export(cast: Corrections, wanted: ExportRequest, out: Path, report: Progres
         return Made((out,), (f"{counted(len(found.shared), 'pair')} seen together",))
     if wanted.what == "blur":
         unsure = write_blurred(
-            cast, out, visible=wanted.people, video=wanted.video, progress=report
-        )
+            cast, out, visible=wanted.people, video=wanted.video, cover=wanted.cover,
+            progress=report,
+        )  # fmt: skip
         notes = [
             f"{clock_in_tenths(one.start)} to {clock_in_tenths(one.end)}: {one.why}"
             for one in unsure
         ]
         more = [f"and {len(notes) - _MOST_NOTES} more"] if len(notes) > _MOST_NOTES else []
-        said = "A face that was not found is not blurred." + (" Check:" if notes else "")
+        said = "A face that was not found is not covered." + (" Check:" if notes else "")
         return Made((out,), (said, *notes[:_MOST_NOTES], *more))
     if wanted.what == "reel":
         scenes, seconds = write_reel_of(

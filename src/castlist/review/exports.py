@@ -13,6 +13,7 @@ from castlist.export.mot import By
 from castlist.export.nfo import Kind
 from castlist.export.timeline import one_line
 from castlist.export.write import FORMATS, To
+from castlist.handover.blur import Cover
 from castlist.io.files import printable
 from castlist.review.export_job import HANDOVER, Exporting, ExportRequest
 from castlist.review.files import SafeFileResponse
@@ -20,7 +21,7 @@ from castlist.review.schemas import CHANGES, answers_of
 
 _ABOUT = {
     "reel": ("Reel", "all scenes of people, as one film or as clips for an editor"),
-    "blur": ("Blurred video", "the video with all faces blurred but those of some people"),
+    "blur": ("Blurred video", "the video with all faces covered but those of some people"),
     "graph": ("Graph", "who is seen with whom, and for how long"),
 }
 _SUFFIXES = {
@@ -32,8 +33,13 @@ _SUFFIXES = {
 _OPTIONS: dict[str, dict[str, Any]] = {
     "people": {"type": "people", "label": "People", "help": "All of them must be seen."},
     "visible": {
-        "type": "people", "label": "Not blurred", "field": "people",
-        "help": "A face that was not found is not blurred: check the result.",
+        "type": "people", "label": "Not covered", "field": "people",
+        "help": "A face that was not found is not covered: check the result.",
+    },
+    "cover": {
+        "type": "choice", "label": "Faces become",
+        "help": "Networks that recognise faces can recognise some blurred ones.",
+        "choices": [[Cover.SOLID.value, "black"], [Cover.BLUR.value, "blurred"]],
     },
     "without": {"type": "people", "label": "Without", "help": "Nobody of these may be seen."},
     "pad": {"type": "seconds", "label": "Add at both ends", "help": "Seconds, to every scene."},
@@ -66,7 +72,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 _HANDOVER_OPTIONS = {
     "reel": ("people", "without", "pad", "gap", "exact"),
-    "blur": ("visible", "video"),
+    "blur": ("visible", "cover", "video"),
     "graph": ("gap",),
 }
 

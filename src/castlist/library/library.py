@@ -87,6 +87,7 @@ class Library:
         self.queue = ScanQueue(queue, self._queue_changed)
         self.joining = Joining(self._queue_changed)
         self.look()
+        self._videos_changed.set()  # posters may be of videos that were removed since
         self._threads = [
             Thread(target=target, name=f"library {name}", daemon=True)
             for name, target in (("look", self._keep_looking), ("posters", self._make_posters))
@@ -192,6 +193,7 @@ class Library:
         while not self._ended.is_set():
             self._videos_changed.wait()
             self._videos_changed.clear()
+            self.posters.prune()
             for video in list(self._file_stamps):
                 if self._ended.is_set():
                     return

@@ -1,4 +1,4 @@
-"""Length and poster of each video, decoded once and cached."""
+"""Length and poster of each video, decoded once and cached as long as the video is there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
 
 import cv2
 
@@ -58,8 +59,8 @@ class Posters:
     def facts(self, video: Path) -> VideoFacts | None:
         """Return the facts of a video from the cache; None if it must be read first."""
         try:
-            return VideoFacts(**read_json(self._path(video, ".json")))
-        except (OSError, ValueError, TypeError):
+            return VideoFacts(**read_json(self._path(video, ".json"))["facts"])
+        except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def poster(self, video: Path) -> Path:
@@ -75,13 +76,26 @@ class Posters:
         except Exception as error:  # one video must not keep the others from their posters
             return VideoFacts(problem=first_line(error))  # not stored: it may be a passing error
         with suppress(CastlistError, OSError):  # a full or read-only disk: made again next time
+            # The record first: a poster without one would stay when the video is gone.
+            record = {"video": _quoted(video), "facts": asdict(facts)}
+            with replacing(self._path(video, ".json"), wait=False) as partial:
+                partial.write_text(json.dumps(record), "utf-8")
             if picture is not None:
                 with replacing(self.poster(video), wait=False) as partial:
                     partial.write_bytes(picture)
-            with replacing(self._path(video, ".json"), wait=False) as partial:
-                partial.write_text(json.dumps(asdict(facts)), "utf-8")
-            self._prune()
+            self._remove_oldest()
         return facts
+
+    def prune(self) -> None:
+        """Remove the posters of videos that are gone or have changed."""
+        for path in self.folder.glob("*.json"):
+            try:
+                video = Path(os.fsdecode(unquote_to_bytes(read_json(path)["video"])))
+                stays = self._path(video, ".json") == path
+            except (OSError, ValueError, TypeError, KeyError, AttributeError):
+                stays = False
+            if not stays:
+                _remove(path)
 
     def _path(self, video: Path, suffix: str) -> Path:
         stat = os.stat(video)
@@ -89,15 +103,26 @@ class Posters:
         name = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self.folder / f"{name}{suffix}"
 
-    def _prune(self) -> None:
+    def _remove_oldest(self) -> None:
         """Remove the oldest posters if there are too many."""
         kept = list(self.folder.glob("*.json"))
         if len(kept) <= _MAX_KEPT:
             return
         kept.sort(key=lambda path: path.stat().st_mtime)
         for path in kept[: len(kept) - _MAX_KEPT * 9 // 10]:
-            path.unlink(missing_ok=True)
-            path.with_suffix(".jpg").unlink(missing_ok=True)
+            _remove(path)
+
+
+def _remove(record: Path) -> None:
+    """Remove a record and its poster, which goes first, so that none is left without a record."""
+    with suppress(OSError):
+        record.with_suffix(".jpg").unlink(missing_ok=True)
+        record.unlink(missing_ok=True)
+
+
+def _quoted(video: Path) -> str:
+    """Return the path of a video as text, also if its name cannot be decoded."""
+    return quote(os.fsencode(os.path.abspath(video)))
 
 
 def _poster(video: Video) -> bytes | None:

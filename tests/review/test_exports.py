@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
 
 from castlist.cast.corrections import Corrections
@@ -16,7 +17,8 @@ from castlist.cast.series import join
 from castlist.export.write import FORMATS, ExportSettings, To, export_lines
 from castlist.review.export_job import HANDOVER, ExistsError, Exporting, ExportRequest
 from castlist.review.exports import formats_view
-from datasets.synthetic_casts import episode
+from datasets.small_videos import write_video
+from datasets.synthetic_casts import episode, made_video, write_folder
 from robustness.review_server import Server
 from tests.review.test_browser import open_page, show
 
@@ -120,6 +122,26 @@ def test_cancel_leaves_nothing(own):
     assert "cancelled" in job.error
     assert job.made == []
     assert not list(own.parent.glob("*b.mp4*"))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"what": "blur"}, {"what": "reel", "people": [1], "gap": 3600, "exact": True}],
+    ids=lambda wanted: wanted["what"],
+)
+def test_a_server_that_is_stopped_leaves_no_half_film(tmp_path, wanted):
+    folder = tmp_path / "film.cast"
+    frames = [np.random.default_rng(k).integers(0, 256, (360, 640, 3), np.uint8) for k in range(9)]
+    write_video(tmp_path / "film.mp4", (frames[k % 9] for k in range(250)), 5)
+    write_folder(folder, made_video(), duration=50.0)
+    before = sorted(tmp_path.iterdir())
+    with Server(folder) as server:
+        assert server.ask("/api/export", {"name": "b.mp4", **wanted})[0] == 200
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob(".*")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert server.get("/api/export")["running"]  # it is ended by Ctrl-C now
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_one_file_per_video_goes_to_a_folder(tmp_path):

@@ -6,8 +6,9 @@ start. With ``exact`` pictures and sound are encoded again, and a scene has exac
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -69,7 +70,8 @@ def write_reel(
         Encode again, so that every part begins and ends at its own frames. Otherwise packets are
         copied and a part begins at the key frame at or before its start.
     progress : callable
-        Called with the stage, the number of clips done and the total.
+        Called with the stage, the number of clips done and the total, often within a clip, so that
+        it can end the work by an exception.
     """
     out = Path(out)
     if not clips:
@@ -84,8 +86,7 @@ def write_reel(
             with av.open(str(partial), "w", format=form) as target:
                 writer = cut(target, clips[0].path)
                 for done, clip in enumerate(clips):
-                    progress("cutting", done, len(clips))
-                    writer.add(clip)
+                    writer.add(clip, functools.partial(progress, "cutting", done, len(clips)))
                 writer.finish()
                 progress("cutting", len(clips), len(clips))
         except CastlistError:  # some are ValueErrors
@@ -111,7 +112,7 @@ class _Copier:
                 self._sound = _sound(audio)
                 self._streams["audio"] = target.add_stream_from_template(audio)
 
-    def add(self, clip: Clip) -> None:
+    def add(self, clip: Clip, tick: Callable[[], None]) -> None:
         source, video = open_container(clip.path)
         with source:
             if clip.path not in self._kinds:
@@ -125,9 +126,11 @@ class _Copier:
             audio = source.streams.audio[0] if source.streams.audio else None
             if audio is not None and "audio" in self._streams and _sound(audio) == self._sound:
                 wanted.append(audio)
-            self._copy(source, video, wanted, clip)
+            self._copy(source, video, wanted, clip, tick)
 
-    def _copy(self, source: Any, video: Any, wanted: list[Any], clip: Clip) -> None:
+    def _copy(
+        self, source: Any, video: Any, wanted: list[Any], clip: Clip, tick: Callable[[], None]
+    ) -> None:
         origin = (video.start_time or 0) * video.time_base
         start, end = Fraction(clip.start) + origin, Fraction(clip.end) + origin
         source.seek(int(start / video.time_base), stream=video)
@@ -135,6 +138,7 @@ class _Copier:
         before: list[Any] = []  # sound that comes before the key frame in the file
         going = {one.index for one in wanted}
         for packet in source.demux(wanted):
+            tick()
             if packet.pts is None or packet.dts is None or packet.stream.index not in going:
                 continue
             time = packet.pts * packet.time_base
@@ -202,9 +206,9 @@ class _Encoder:
     def length(self) -> Fraction:
         return self._frames / self._rate
 
-    def add(self, clip: Clip) -> None:
+    def add(self, clip: Clip, tick: Callable[[], None]) -> None:
         before = self._frames
-        self._add_pictures(clip)
+        self._add_pictures(clip, tick)
         if self._audio is None:
             return
         source, video = open_container(clip.path)
@@ -215,10 +219,11 @@ class _Encoder:
                 self._add_sound(source, source.streams.audio[0], clip.start + origin, spent)
         self._add_silence()
 
-    def _add_pictures(self, clip: Clip) -> None:
+    def _add_pictures(self, clip: Clip, tick: Callable[[], None]) -> None:
         before, start, last = self._frames, clip.start, None
         with open_video(clip.path) as video:
             for frame in video.frames(clip.start):
+                tick()
                 if frame.time >= clip.end - _ROUNDING:
                     break
                 if last is None:  # the first frame begins a little after the clip does

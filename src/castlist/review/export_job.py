@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
@@ -32,6 +33,7 @@ HANDOVER = {
 _EDITORS = {suffix: to for to, (suffix, _) in EDIT_LISTS.items()}
 _SECONDS = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 _MOST_NOTES = 200
+_SECONDS_TO_END = 20.0  # that a server which is stopped waits for its export to clean up
 
 
 class ExistsError(InputError):
@@ -132,11 +134,19 @@ class Exporting:
                 raise InputError("an export is running; wait until it is done, or cancel it")
             self.error, self._run = "", _Run()
             self._run.thread = Thread(target=self._work, args=(self._run, wanted, out), daemon=True)
+            # However the server ends, and also if the page of this cast was closed before.
+            atexit.register(self._end)
             self._run.thread.start()
 
     def cancel(self) -> None:
         """Stop the export that is running; its file is not written."""
         self._run.cancelled = True
+
+    def _end(self) -> None:
+        """Stop the export that is running and wait until its temporary file is removed."""
+        self.cancel()
+        if self._run.thread is not None:
+            self._run.thread.join(_SECONDS_TO_END)
 
     def _checked(self, wanted: ExportRequest) -> Path:
         """Return the path to write to."""
@@ -173,6 +183,8 @@ class Exporting:
             self.error = str(error)
         except Exception as error:  # the page shows it; a thread cannot raise it to anyone
             self.error = f"{type(error).__name__}: {error}"
+        finally:
+            atexit.unregister(self._end)
 
 
 def _export(cast: Corrections, wanted: ExportRequest, out: Path, report: Progress) -> Made:

@@ -155,8 +155,13 @@ def _be(
 _CHANGES = frozenset({"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.truncate"})
 
 
-def at_change(number: int, home: Path) -> None:
-    """Let this process be killed when it is about to change a file for the so-and-so-many-th time.
+def killed() -> None:
+    """Kill this process and those that it started."""
+    os.killpg(0, signal.SIGKILL)
+
+
+def at_change(number: int, home: Path, harm: Callable[[], object] = killed) -> None:
+    """Do harm when this process is about to change a file for the so-and-so-many-th time.
 
     Most of the time nothing is written, and a random moment rarely meets what is between two
     changes. With 0, how many there were is written beside ``home`` at each.
@@ -178,7 +183,7 @@ def at_change(number: int, home: Path) -> None:
             return
         seen += 1
         if seen == number:
-            os.killpg(0, signal.SIGKILL)
+            harm()
         if not number:
             counts.seek(0)
             counts.write(str(seen))

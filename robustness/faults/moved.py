@@ -1,9 +1,10 @@
 """Folders removed, videos changed, the clock set back: ``python robustness/faults/moved.py``.
 
-What a command makes, or works on, is removed at random moments while it runs: it must end well or
-with exit code 2 and a reason, and do what it does undisturbed when it is given again. A video is
-changed, damaged, shortened, removed and moved between two scans. And every command is run with a
-clock that was set back by ten years, among files of the future.
+What a command makes, or works on, is removed at random moments while it runs, half of them just
+before it changes a file: it must end well or with exit code 2 and a reason, and do what it does
+undisturbed when it is given again. A video is changed, damaged, shortened, removed and moved
+between two scans. And every command is run with a clock that was set back by ten years, among files
+of the future.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from robustness.faults.disk import report
 from robustness.faults.disk_cases import CASES, Done, draw, forked, other, prepare, run, state
+from robustness.faults.kill_launch import at_change
 
 #: What is removed while a command runs; None: what it works on, so that it cannot be given again.
 REMOVED = {
@@ -39,32 +42,44 @@ def fresh(template: Path, home: Path) -> Path:
 def removed(name: str, template: Path, home: Path, times: int) -> tuple[int, list[str]]:
     """Remove a folder at random moments; how often the command failed, and what went wrong."""
     words, target = CASES[name].split(), REMOVED[name]
+    gone = [home / (target or words[1])]
+    gone += [gone[0].with_name(f".{gone[0].name}.partial")]
+    counted = home.with_name(f"{home.name}.changes")
+
+    def remove() -> None:
+        for path in gone:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def after(moment: float) -> None:
+        time.sleep(moment)
+        for _ in range(3):  # more may come while it is removed
+            remove()
+
     fresh(template, home)
     start = time.perf_counter()
-    assert run(words, home).code == 0
+    assert run(words, home, before=lambda: at_change(0, home)).code == 0
     lasts, wanted = time.perf_counter() - start, state(home)
+    changes = int(counted.read_text() or 0)
     rng, failed, wrong = random.Random(name), 0, []
-    for _ in range(times):
+    for k in range(times):
         fresh(template, home)
-        moment = rng.uniform(0, lasts)
-        gone = [home / (target or words[1])]
-        gone += [gone[0].with_name(f".{gone[0].name}.partial")]
-
-        def remove(moment: float = moment, gone: list[Path] = gone) -> None:
-            time.sleep(moment)
-            for path in gone * 3:  # more may come while it is removed
-                shutil.rmtree(path, ignore_errors=True)
-
-        done = run(words, home, meanwhile=remove)
+        if k % 2 and changes:
+            change = rng.randint(1, changes)
+            when = f"at change {change} of {changes}"
+            done = run(words, home, before=partial(at_change, change, home, remove))
+        else:
+            moment = rng.uniform(0, lasts)
+            when = f"after {moment:.2f} s"
+            done = run(words, home, meanwhile=partial(after, moment))
         failed += done.code != 0
         if done.code not in (0, 2) or "Traceback" in done.said:
-            wrong.append(f"after {moment:.2f} s: exit code {done.code}: {done.said[-900:]}")
+            wrong.append(f"{when}: exit code {done.code}: {done.said[-900:]}")
         if target is None:
             continue
         again = run(words, home)
         changed = other(wanted, state(home))
         if (again.code and "already" not in again.said) or changed:
-            wrong.append(f"after {moment:.2f} s, again: {again.code} {again.said[-300:]} {changed}")
+            wrong.append(f"{when}, again: {again.code} {again.said[-300:]} {changed}")
     return failed, wrong
 
 

@@ -256,6 +256,22 @@ def test_a_video_is_added_even_if_the_balls_cannot_be_written(three, tmp_path):
         assert balls_of(season).known == (3, cast.last)
 
 
+def test_nothing_is_left_of_a_join_whose_files_are_removed(three, tmp_path, monkeypatch):
+    real = Balls.save
+
+    def removed(balls, path):
+        shutil.rmtree(path.parent)
+        real(balls, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Balls, "save", removed)
+        with pytest.raises(CastlistError, match="were removed while it was written"):
+            join(three, tmp_path / "season.cast")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e1.cast", "e2.cast", "e3.cast"]
+    join(three, tmp_path / "season.cast")
+    assert balls_of(tmp_path / "season.cast").known == (3, 1)
+
+
 def test_two_at_a_time(three, tmp_path):
     season = tmp_path / "season.cast"
     with (

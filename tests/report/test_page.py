@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shutil
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -12,9 +13,11 @@ import pytest
 
 from castlist import TrackSet
 from castlist.cast.cast import Appearance, Cast, Character
+from castlist.cast.corrections import Corrections
 from castlist.errors import CastlistError
 from castlist.io.pictures import Cover
-from castlist.report.page import place, render_report, title_of, write_report
+from castlist.report.page import place, render_report, report_folder, title_of, write_report
+from datasets.synthetic_casts import made_video, write_folder
 from tests.pages import Page
 
 
@@ -379,3 +382,12 @@ def test_the_title_of_a_series_is_that_of_its_folder(tmp_path):
     assert title_of(["a.mp4"], tmp_path / "a.cast") == "a.mp4"
     assert title_of(["a.mp4", "b.mp4"], tmp_path / "Season 1.5.cast") == "Season 1.5, 2 videos"
     assert title_of(["a.mp4", "b.mp4"]) == "a.mp4 and 1 more"
+
+
+def test_a_folder_that_is_removed_meanwhile_is_not_made_again(tmp_path):
+    folder = write_folder(tmp_path / "film.cast", made_video())
+    with Corrections(folder) as corrections:
+        shutil.rmtree(folder)
+        with pytest.raises(CastlistError, match="was removed"):
+            report_folder(corrections)
+    assert not folder.exists()

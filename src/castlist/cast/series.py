@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.cast import make_cast
+from castlist.cast.cast_file import RUN
 from castlist.cast.current import CurrentCast
 from castlist.cast.episodes import (
     BALLS,
@@ -24,7 +25,15 @@ from castlist.cast.episodes import (
     write_labels,
 )
 from castlist.cast.events import AddedVideo, Edit, Event, RemovedVideo, live_events
-from castlist.cast.folder import CORRECTIONS, FACES, TRACKS, join_tracks, read_run, videos_present
+from castlist.cast.folder import (
+    CAST,
+    CORRECTIONS,
+    FACES,
+    TRACKS,
+    join_tracks,
+    read_run,
+    videos_present,
+)
 from castlist.cast.log import ConflictError, Log
 from castlist.cast.matching import (
     Balls,
@@ -162,6 +171,8 @@ def _join(
             write_episode(partial, film, cast.scanned.tracks, whole, cast.folder / FACES)
             write_labels(partial, film, cast.whole_labels(own))
             cast.check_same()
+        about = (MODEL, RUN, CAST, CORRECTIONS, BALLS)
+        written = [*partial.rglob("*"), *(partial / name for name in about)]
         save_model(model, partial / MODEL)
         write_about(partial, run, model.threshold)
         named: set[int] = set()
@@ -173,6 +184,8 @@ def _join(
             ]
             log.append("join", Edit.of(edits), 0)
         balls_of(partial).save(partial / BALLS)
+        if not all(path.exists() for path in written):  # else the rest would be taken for a cast
+            raise CastlistError(f"{out}: its files were removed while it was written; join again")
     return name_conflicts(units, place, model.threshold)
 
 

@@ -121,6 +121,8 @@ def _show(folder: Path, conflicts: Sequence[NameConflict]) -> None:
         try:
             page = report_folder(corrections)
         except CastlistError as error:
+            if not folder.is_dir():
+                raise
             raise CastlistError(
                 f"{folder} is complete except for its report: {error}; run `castlist report "
                 f"{folder}` to write it"

@@ -6,6 +6,7 @@ import hashlib
 import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from castlist.cast.cast import Appearance, Cast, Character, appearances
 from castlist.cast.covers import shown_tracks
 from castlist.cast.current import CurrentCast
-from castlist.cast.folder import REPORT
+from castlist.cast.folder import CAST, REPORT
+from castlist.errors import CastlistError
 from castlist.format import clock, lasting, percent, sureness
 from castlist.io.files import printable, replacing
 from castlist.io.pictures import Cover, jpeg_of
@@ -161,6 +163,11 @@ def report_folder(corrections: CurrentCast) -> Path:
     write_report(
         corrections.cast, crops, folder / REPORT, about, shown=corrections.shown, frames=frames
     )
+    if not (folder / CAST).is_file():  # a report alone would keep other commands out of the folder
+        (folder / REPORT).unlink(missing_ok=True)
+        with suppress(OSError):  # something else may lie there
+            folder.rmdir()
+        raise CastlistError(f"{folder} was removed while its report was written")
     return folder / REPORT
 
 

@@ -95,15 +95,14 @@ def videos(template: Path, home: Path) -> list[str]:
             wrong.append(f"{what}: {done.code} {done.said[-500:]}")
 
     def told(path: Path = cast) -> dict[str, Any]:
-        found = state(path)
+        found = {k: v for k, v in state(path).items() if not k.startswith("corrections-")}
         found.pop("run.json"), found.pop("report.html")  # where the video is, and names
         return found
 
     assert run(scan, home).code == 0
     original = told()
     first = film.read_bytes()
-    done = run(["name", "film.cast", "1", "Anna"], home)
-    said = told()["corrections.db"]
+    run(["name", "film.cast", "1", "Anna"], home)
     before = state(cast)
     for what, content in (("garbage", b"no video" * 1000), ("empty", b""), ("half", None)):
         film.write_bytes(first[: len(first) // 2] if content is None else content)
@@ -121,19 +120,24 @@ def videos(template: Path, home: Path) -> list[str]:
         expect(f"{words} with no video", done.code == 0, done)
     said = told()["corrections.db"]
     forked(lambda: draw(home / "film.mp4", people=2, seed=5))
+    before = state(cast)
     done = run(scan, home)
-    expect("another video of that name", done.code == 0, done)
+    expect("another video of that name", done.code == 2 and "another video" in done.said, done)
+    expect("another video: the earlier cast", not other(before, state(cast)), done)
+    done = run([*scan, "--replace"], home)
+    expect("another video instead", done.code == 0, done)
     changed = told()
-    expect("what was said is kept", changed.pop("corrections.db") == said, done)
+    kept = [value for name, value in state(cast).items() if name.startswith("corrections-")]
+    expect("what was said is kept", kept == [said], done)
+    expect("what was said of the other video", "corrections.db" not in changed, done)
     shutil.copytree(home, home / "elsewhere")
     shutil.rmtree(home / "elsewhere" / "film.cast")
     assert run(scan, home / "elsewhere").code == 0
     alone = told(home / "elsewhere" / "film.cast")
     expect("the cast of the other video", not other(changed, alone), done)
     forked(lambda: draw(home / "film.mp4"))
-    done = run(scan, home)
+    done = run([*scan, "--replace"], home)
     back = told()
-    expect("what was said, with the first video again", back.pop("corrections.db") == said, done)
     expect("the first video again", not other(back, original), done)
     (home / "moved").mkdir()
     for path in (film, home / "film.txt", cast):

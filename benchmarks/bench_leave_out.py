@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.bench_tv import truth_of_cast
 from castlist import BallModel, TrackSet, cluster_tracks, load_model, read_tracks, shipped_model
 from castlist.cast.folder import TRACKS
 from castlist.cluster.tracks import cluster_points
 from castlist.features import Features
-from castlist.io.truth import read_truth
 from castlist.score.faces import match_faces, truth_of_tracks
 from castlist.score.people import CrossTable
 
@@ -118,7 +118,8 @@ def main() -> None:
     model = load_model(given.model) if given.model else None
     clips = []
     for path in sorted(given.truth.glob("*.csv")):
-        tracks, known = read_tracks(given.casts / f"{path.stem}.cast" / TRACKS), read_truth(path)
+        cast = given.casts / f"{path.stem}.cast"
+        tracks, known = read_tracks(cast / TRACKS), truth_of_cast(path, cast)
         matched = match_faces(tracks.time, tracks.box, known.time, known.box)
         clips.append((tracks, truth_of_tracks(tracks.offsets, matched, known.who).who))
     if not clips:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.bench_tv import truth_of_cast
 from castlist import read_tracks
 from castlist.cast.folder import TRACKS
-from castlist.io.truth import read_truth
 from castlist.score.faces import match_faces, truth_of_tracks
 
 WIDTHS = (0, 25, 40, 80, np.inf)  # pixels
@@ -25,7 +25,7 @@ WIDTHS = (0, 25, 40, 80, np.inf)  # pixels
 
 def pairs(cast: Path, truth: Path) -> tuple[NDArray[np.floating], ...]:
     """Return the cosine and width of all pairs of tracks, and whether they show one person."""
-    tracks, known = read_tracks(cast / TRACKS), read_truth(truth)
+    tracks, known = read_tracks(cast / TRACKS), truth_of_cast(truth, cast)
     matched = match_faces(tracks.time, tracks.box, known.time, known.box)
     who = truth_of_tracks(tracks.offsets, matched, known.who).who
     width = np.array([np.median(box[:, 2]) for box in np.split(tracks.box, tracks.offsets[1:-1])])

@@ -21,11 +21,13 @@ from typing import Any
 
 from benchmarks import tv_tables
 from castlist import CastlistError, InputError, read_tracks
-from castlist.cast.cast_file import load_cast
+from castlist.cast.cast_file import RUN, load_cast
 from castlist.cast.folder import CAST, TRACKS
 from castlist.format import sureness
-from castlist.io.truth import read_missed, read_truth
+from castlist.geometry import pixel_scale
+from castlist.io.truth import Truth, read_missed, read_truth
 from castlist.pipeline.catalogue import VIDEO_SUFFIXES
+from castlist.pipeline.run_manifest import read_manifest
 from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
 
 
@@ -118,6 +120,12 @@ def scan_clip(clip: Clip, casts: Path, options: Sequence[str]) -> Timing:
     return Timing(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
+def truth_of_cast(truth: Path, cast: Path) -> Truth:
+    """Read the truth of a clip, with boxes in the pixels of the tracks of its cast."""
+    video = read_manifest(cast / RUN).get("video", {})
+    return read_truth(truth, pixel_scale(video.get("size"), video.get("stored_size")))
+
+
 def score_cast(clip: Clip, casts: Path, timing: Timing | None = None) -> Result:
     """Score the cast of a clip, as the scan made it."""
     folder = casts / f"{clip.name}.cast"
@@ -126,7 +134,7 @@ def score_cast(clip: Clip, casts: Path, timing: Timing | None = None) -> Result:
     tracks = read_tracks(folder / TRACKS)
     cast = load_cast(folder / CAST, tracks)
     missed = None if clip.missed is None else read_missed(clip.missed)
-    score = score_clip(tracks, cast.labels(), read_truth(clip.truth), missed)
+    score = score_clip(tracks, cast.labels(), truth_of_cast(clip.truth, folder), missed)
     return Result(score, tuple(one.sure for one in cast.characters), timing)
 
 

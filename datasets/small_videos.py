@@ -16,9 +16,13 @@ Image = NDArray[np.uint8]  # height × width × BGR
 
 def write_video(
     path: Path, images: Iterable[Image], fps: int | Fraction = 25, codec: str = "mpeg4",
-    times: Iterable[float] | None = None, pixels: str = "yuv420p", **options: str,
+    times: Iterable[float] | None = None, pixels: str = "yuv420p",
+    aspect: Fraction | None = None, **options: str,
 ) -> Path:  # fmt: skip
-    """Write BGR images as a video; ``times`` (seconds) give a variable frame rate."""
+    """Write BGR images as a video; ``times`` (seconds) give a variable frame rate.
+
+    ``aspect`` is the width of a pixel by its height, if pixels are not square.
+    """
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=fps, options=options)
         assert isinstance(stream, av.VideoStream)
@@ -26,6 +30,8 @@ def write_video(
         stream.bit_rate = 4_000_000
         if times is not None:
             stream.codec_context.time_base = Fraction(1, 1000)
+        if aspect is not None:
+            stream.codec_context.sample_aspect_ratio = aspect
         moments = iter(times) if times is not None else None
         for i, image in enumerate(images):
             if not i:

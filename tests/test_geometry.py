@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from castlist.geometry import centres, iou, iou_matrix
+from castlist.geometry import centres, iou, iou_matrix, pixel_scale
 
 BOX = [0.0, 0, 10, 10]
 
@@ -43,3 +43,11 @@ def test_the_matrix_has_every_pair():
 def test_centres():
     assert centres(np.array([[2, 4, 10, 20]], np.float32)).tolist() == [[7, 14]]
     assert centres(np.array([2.0, 4, 10, 20])).tolist() == [7, 14]
+
+
+def test_stored_pixels_become_square_ones():
+    # PAL in 16:9: 576 lines are shown as 405.
+    box = np.array([100, 576, 72, 288]) * pixel_scale((720, 405), (720, 576))
+    assert box.tolist() == [100, 405, 72, 202.5]
+    for unknown in (None, (0, 0)):
+        assert pixel_scale(unknown, (720, 576)).tolist() == [1, 1, 1, 1]

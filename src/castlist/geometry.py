@@ -1,6 +1,8 @@
-"""Overlaps and centres of boxes, given as x, y, width and height."""
+"""Overlaps, centres and pixels of boxes, given as x, y, width and height."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +47,23 @@ def iou_matrix(a: Boxes, b: Boxes) -> NDArray[np.float64]:
 def centres(boxes: Boxes) -> NDArray[np.floating]:
     """Return the centres of boxes, of shape (..., 2), in their own type."""
     return np.asarray(boxes[..., :2] + boxes[..., 2:] / 2)
+
+
+def pixel_scale(shown: Sequence[int] | None, stored: Sequence[int] | None) -> NDArray[np.float64]:
+    """Return what boxes in stored pixels are multiplied by, to be in the pixels that are shown.
+
+    They differ in anamorphic video, whose stored pixels are not square.
+
+    Parameters
+    ----------
+    shown, stored : (int, int), optional
+        Width and height of the video in both. If one is not known, the pixels are the same.
+
+    Returns
+    -------
+    ndarray of float64, shape (4,)
+        The factors of x, y, width and height.
+    """
+    if not shown or not stored or min(*shown, *stored) <= 0:
+        return np.ones(4)
+    return np.tile(np.divide(shown, stored), 2)

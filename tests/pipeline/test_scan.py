@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import cv2
@@ -222,6 +223,20 @@ def test_a_damaged_file_of_a_cast_is_made_again(sample, scanned, tmp_path):
     assert files(scan(sample[0], folder).folder) == files(scanned.folder)
     (folder / TRACKS).write_bytes((folder / TRACKS).read_bytes()[:2000])
     assert files(scan(sample[0], folder).folder) == files(scanned.folder)
+
+
+def test_what_an_earlier_version_did_not_note_of_a_video_is_noted_without_tracking(tmp_path):
+    video = write_video(tmp_path / "v.mkv", [plain((9, 9, 9))] * 5, aspect=Fraction(2))
+    folder = scan(video).folder
+    run = json.loads((folder / RUN).read_text("utf-8"))
+    assert (run["video"]["size"], run["video"].pop("stored_size")) == ([64, 24], [64, 48])
+    (folder / RUN).write_text(json.dumps(run), "utf-8")
+    told = []
+    scan(video, progress=lambda *what: told.append(what))
+    assert not told
+    again = json.loads((folder / RUN).read_text("utf-8"))
+    assert again["video"] == {**run["video"], "stored_size": [64, 48]}
+    assert {**again, "video": 0} == {**run, "video": 0}
 
 
 def test_a_model_that_does_not_fit_is_told_before_watching(sample, tmp_path):

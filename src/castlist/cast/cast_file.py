@@ -72,11 +72,12 @@ def _check_film(film: dict[str, Any]) -> None:
     film["duration"] = check_number(film.get("duration", 0.0))
     if film.get("rate") is not None:
         check_number(film["rate"])
-    size = film.get("size")
-    if size is not None:
-        if not isinstance(size, list) or len(size) != 2:
-            raise ValueError(f"{RUN}: invalid size of a video")
-        film["size"] = [int(check_number(side)) for side in size]
+    for key in ("size", "stored_size"):
+        size = film.get(key)
+        if size is not None:
+            if not isinstance(size, list) or len(size) != 2:
+                raise ValueError(f"{RUN}: invalid {key} of a video")
+            film[key] = [int(check_number(side)) for side in size]
     for key in ("name", "path", "title", "episode"):
         if not isinstance(film.get(key, ""), str) or "\0" in film.get(key, ""):
             raise ValueError(f"{RUN}: invalid {key!r} of a video")

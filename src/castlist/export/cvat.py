@@ -21,9 +21,11 @@ _COLOURS = ("#3377ee", "#22aa99", "#55aa22", "#ddaa00", "#ee7722", "#dd3344", "#
 def cvat_lines(timeline: Timeline) -> Iterator[str]:
     """Yield the XML: one keyframe per face. CVAT interpolates the boxes in between."""
     tracks, frame = timeline.tracks, timeline.face_frames()
+    size = timeline.stored_size or timeline.size
+    corners = _corners(timeline.stored_boxes(), size)
     stop = max(frame_at(timeline.duration, timeline.rate) - 1, int(frame.max(initial=0)))
     yield '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n'
-    yield from _meta(timeline, stop)
+    yield from _meta(timeline, stop, size)
     for person in timeline.people:
         for track in person.tracks.tolist():
             faces = np.arange(tracks.offsets[track], tracks.offsets[track + 1])
@@ -33,15 +35,15 @@ def cvat_lines(timeline: Timeline) -> Iterator[str]:
             label = quoteattr(person.label)
             yield f'<track id="{track}" label={label} source="auto">\n'
             for face in faces.tolist():
-                yield _box(int(frame[face]), _corners(timeline, face), outside=False)
+                yield _box(int(frame[face]), corners[face], outside=False)
             last = int(faces[-1])
             if frame[last] < stop:  # otherwise CVAT keeps the box until the end of the video
-                yield _box(int(frame[last]) + 1, _corners(timeline, last), outside=True)
+                yield _box(int(frame[last]) + 1, corners[last], outside=True)
             yield "</track>\n"
     yield "</annotations>\n"
 
 
-def _meta(timeline: Timeline, stop: int) -> Iterator[str]:
+def _meta(timeline: Timeline, stop: int, size: tuple[int, int] | None) -> Iterator[str]:
     name = escape(timeline.video)
     yield f"<meta>\n<task>\n<name>{name}</name>\n<size>{stop + 1}</size>\n"
     yield "<mode>interpolation</mode>\n<overlap>0</overlap>\n"
@@ -52,19 +54,16 @@ def _meta(timeline: Timeline, stop: int) -> Iterator[str]:
             "<type>rectangle</type><attributes></attributes></label>\n"
         )
     yield "</labels>\n"
-    if timeline.size is not None:
-        width, height = timeline.size
+    if size is not None:
+        width, height = size
         yield f"<original_size><width>{width}</width><height>{height}</height></original_size>\n"
     yield f"<source>{name}</source>\n</task>\n</meta>\n"
 
 
-def _corners(timeline: Timeline, face: int) -> NDArray[np.float64]:
-    """Return the corners of a face, clipped to the picture, as CVAT requires."""
-    x, y, w, h = (float(side) for side in timeline.tracks.box[face])
-    corners = np.array([x, y, x + w, y + h])
-    if timeline.size is not None:
-        corners = np.clip(corners, 0, np.tile(timeline.size, 2))
-    return corners
+def _corners(box: NDArray[np.float64], size: tuple[int, int] | None) -> NDArray[np.float64]:
+    """Return the corners of faces, clipped to the picture, as CVAT requires."""
+    corners = np.concatenate([box[:, :2], box[:, :2] + box[:, 2:]], axis=1)
+    return corners if size is None else np.clip(corners, 0, np.tile(size, 2))
 
 
 def _box(frame: int, corners: NDArray[np.float64], outside: bool) -> str:

@@ -42,7 +42,7 @@ def mot_lines(timeline: Timeline, by: By = By.TRACK) -> Iterator[str]:
     owner = tracks.track_of_face
     known = np.isfinite(tracks.box).all(axis=1) & (ids[owner] > 0)
     frame, who = timeline.face_frames()[known] + 1, ids[owner[known]]
-    box, sure = tracks.box[known] + np.array([1, 1, 0, 0], np.float32), confidence[owner[known]]
+    box, sure = timeline.stored_boxes()[known] + [1, 1, 0, 0], confidence[owner[known]]
     # A frame has one box per id. If a person is there twice (a mirror), the larger box stays.
     order = np.lexsort((-box[:, 2] * box[:, 3], who, frame))
     last = (-1, -1)

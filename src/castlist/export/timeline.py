@@ -16,6 +16,7 @@ from castlist.cast.cast import Appearance, Cast, Character, appearances
 from castlist.cast.current import CurrentCast
 from castlist.errors import InputError
 from castlist.export.timecode import exact_rate, frame_at
+from castlist.geometry import pixel_scale
 from castlist.io.files import printable
 from castlist.tracks import TrackSet
 
@@ -61,7 +62,7 @@ class Timeline:
     known_rate : Fraction or None
         Frames per second.
     size : (int, int) or None
-        Width and height.
+        Width and height as shown, in square pixels, as the boxes of the tracks are.
     duration : float
         Seconds.
     tracks : TrackSet
@@ -70,6 +71,8 @@ class Timeline:
         Start and end of each track in seconds.
     people : tuple of Person
         The people in it, in the order of the cast.
+    stored_size : (int, int) or None
+        Width and height of stored frames, turned upright, as other tools read them.
     """
 
     video: str
@@ -80,6 +83,7 @@ class Timeline:
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     people: tuple[Person, ...]
+    stored_size: tuple[int, int] | None = None
 
     @property
     def rate(self) -> Fraction:
@@ -104,6 +108,10 @@ class Timeline:
     def coloured(self, colours: Sequence[str]) -> dict[str, str]:
         """Return a colour per label: the first for the leading character, then in turn."""
         return {one.label: colours[k % len(colours)] for k, one in enumerate(self.people)}
+
+    def stored_boxes(self) -> NDArray[np.float64]:
+        """Return the box of each face in stored pixels, which other tools count."""
+        return self.tracks.box / pixel_scale(self.size, self.stored_size)
 
     def face_frames(self) -> NDArray[np.int64]:
         """Return the frame of each face, computed from its time if the number is unknown."""
@@ -193,11 +201,14 @@ def _timeline(
         sure = tuple(np.asarray(one.track_sure)[here].tolist())
         own = own[here]
         people.append(Person(one, labels[k], own, tuple(appearances(spans[own])), sure))
-    size = about.get("size")
     return Timeline(
-        one_line(video), exact, (int(size[0]), int(size[1])) if size else None, duration, tracks,
-        spans[:, 0], spans[:, 1], tuple(people),
+        one_line(video), exact, _size(about.get("size")), duration, tracks, spans[:, 0],
+        spans[:, 1], tuple(people), _size(about.get("stored_size")),
     )  # fmt: skip
+
+
+def _size(noted: list[int] | None) -> tuple[int, int] | None:
+    return (int(noted[0]), int(noted[1])) if noted else None
 
 
 def _rate(tracks: TrackSet, noted: float | None) -> Fraction | None:

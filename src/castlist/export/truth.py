@@ -32,10 +32,10 @@ def truth_lines(timeline: Timeline) -> Iterator[str]:
         for track in person.tracks.tolist():
             who[track] = name if name in (NOTFACE, UNSURE) else text_cell(person.label)
     owner = tracks.track_of_face
-    known = np.flatnonzero(np.isfinite(tracks.box).all(axis=1))
+    known, boxes = np.flatnonzero(np.isfinite(tracks.box).all(axis=1)), timeline.stored_boxes()
     yield _row([*COLUMNS])
     for face in known[np.argsort(tracks.time[known], kind="stable")].tolist():
-        sides = [f"{side:.2f}" for side in tracks.box[face].tolist()]
+        sides = [f"{side:.2f}" for side in boxes[face].tolist()]
         yield _row([f"{tracks.time[face]:.3f}", *sides, who[owner[face]]])
 
 

@@ -32,7 +32,7 @@ class Truth:
     time : ndarray of float, shape (n,)
         Seconds from the first frame.
     box : ndarray of float, shape (n, 4)
-        x, y, width, height in pixels.
+        x, y, width, height.
     who : ndarray of str, shape (n,)
         A person, ``notface`` or ``unsure``.
     """
@@ -55,13 +55,15 @@ class _Interval(BaseModel):
 _INTERVALS = TypeAdapter(list[_Interval])
 
 
-def read_truth(path: str | Path) -> Truth:
+def read_truth(path: str | Path, scale: float | NDArray[np.float64] = 1.0) -> Truth:
     """Read the truth of a clip.
 
     Parameters
     ----------
     path : path
-        A CSV file in UTF-8 with the header ``time,x,y,w,h,who``.
+        A CSV file in UTF-8 with the header ``time,x,y,w,h,who``. Boxes are in stored pixels.
+    scale : float or ndarray
+        What boxes are multiplied by, as of :func:`castlist.geometry.pixel_scale`.
     """
     path = Path(path)
     numbers: list[list[float]] = []
@@ -79,7 +81,7 @@ def read_truth(path: str | Path) -> Truth:
     except (OSError, csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a CSV file ({first_line(error)})") from error
     values = np.array(numbers, np.float64).reshape(-1, 5)
-    return Truth(values[:, 0], values[:, 1:], np.array(who, np.str_))
+    return Truth(values[:, 0], values[:, 1:] * scale, np.array(who, np.str_))
 
 
 def read_missed(path: str | Path) -> NDArray[np.float64]:

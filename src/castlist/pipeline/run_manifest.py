@@ -92,6 +92,8 @@ class RunManifest:
             tracking.append(version_of("detectors", settings.detector))
         if settings.tracks is not None:
             tracking.append(_file_digest(settings.tracks))
+            if video.size != video.stored_size:
+                tracking.append("boxes in stored pixels")
         weights = _file_digest(describer_file(settings.describer))
         if settings.describer not in REGISTRY:
             weights = weights or version_of("describers", settings.describer)
@@ -104,7 +106,8 @@ class RunManifest:
             "castlist": __version__,
             "video": {
                 **seen, "path": _relative_path(folder, video.path), "duration": video.duration,
-                "size": list(video.size), "rate": video.rate, "fingerprint": now.to_json(),
+                "size": list(video.size), "stored_size": list(video.stored_size),
+                "rate": video.rate, "fingerprint": now.to_json(),
             },
             "settings": {
                 **asdict(settings), "describer": printable(settings.describer),

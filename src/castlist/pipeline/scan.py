@@ -197,6 +197,8 @@ def scan(
         with Corrections(folder, scanned=scanned) as corrections:
             manifest.content["given_up"] = _given_up(corrections)
             _report(manifest, corrections)
+            if read_manifest(folder / RUN).get("video") != manifest.content["video"]:
+                manifest.write()  # nothing was repeated, but more is known of the video
             return Scan(
                 folder, corrections.cast, manifest.content, manifest.set_aside,
                 len(corrections.lost),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.errors import InputError
-from castlist.geometry import iou
+from castlist.geometry import iou, pixel_scale
 from castlist.io.box_tracks import GivenTracks
 from castlist.video.describe import Describer
 from castlist.video.detect import WEAK, Detector, Faces
@@ -32,7 +32,7 @@ class ExternalBoxes:
     Parameters
     ----------
     given : GivenTracks
-        Tracks read from a file.
+        Tracks read from a file, with boxes in stored pixels.
     video : Video
         Their video.
     """
@@ -41,6 +41,7 @@ class ExternalBoxes:
         tracks = self._tracks = given.tracks
         self.first = tracks.frame[tracks.offsets[:-1]]
         self.last = tracks.frame[tracks.offsets[1:] - 1]
+        self._boxes = tracks.box * pixel_scale(video.size, video.stored_size).astype(np.float32)
         self._gap = given.longest_gap * video.rate + 1e-6
         frames = video.duration * video.rate  # 0 if unknown
         if frames and self.first.min() > frames + 1:
@@ -63,7 +64,7 @@ class ExternalBoxes:
                 gap = float(self._tracks.frame[after] - self._tracks.frame[after - 1])
                 part = float(self._tracks.frame[after] - frame) / gap
             if gap <= self._gap:
-                box = self._tracks.box
+                box = self._boxes
                 found[row] = (1 - part) * box[after] + part * box[after - 1]
         return found
 

@@ -71,7 +71,7 @@ class Frame:
 
     def image(self) -> Image:
         """Return the image as BGR, upright and with square pixels."""
-        image = self._video.scaled(self._picture, self._stored_size, "bgr24")
+        image = self._video.scaled(self._picture, self._unturned_size, "bgr24")
         return self._video.orientation.shown(image)
 
     def yuv_image(self) -> Image:
@@ -79,11 +79,11 @@ class Frame:
 
         Encoding it again rounds luma only once.
         """
-        planes = np.moveaxis(self.planes(self._stored_size), 0, 2)
+        planes = np.moveaxis(self.planes(self._unturned_size), 0, 2)
         return self._video.orientation.shown(planes)
 
     @property
-    def _stored_size(self) -> tuple[int, int]:
+    def _unturned_size(self) -> tuple[int, int]:
         return self._video.orientation.size(self._video.size)
 
     def planes(self, size: tuple[int, int]) -> NDArray[np.uint8]:
@@ -98,7 +98,9 @@ class Video:
     Attributes
     ----------
     size : (int, int)
-        Width and height as shown.
+        Width and height as shown, in square pixels.
+    stored_size : (int, int)
+        Width and height of stored frames, turned upright; their pixels may not be square.
     duration : float
         Duration in seconds stated in the file; 0 if unknown.
     rate : float
@@ -113,6 +115,7 @@ class Video:
 
     path: Path
     size: tuple[int, int]
+    stored_size: tuple[int, int]
     duration: float
     rate: float
     orientation: Orientation
@@ -330,7 +333,7 @@ def open_video(path: str | Path) -> Video:
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
     container, stream = open_container(path)
-    video = Video(path, (0, 0), 0.0, 25.0, AS_STORED, 0, False, container, stream)
+    video = Video(path, (0, 0), (0, 0), 0.0, 25.0, AS_STORED, 0, False, container, stream)
     try:
         _read_properties(video)
     except BaseException:
@@ -361,6 +364,7 @@ def _read_properties(video: Video) -> None:
         shown[side] = max(1, round(shown[side] * by))
     video.orientation = orientation_of(picture)
     video.size = video.orientation.size((shown[0], shown[1]))
+    video.stored_size = video.orientation.size((picture.width, picture.height))
     video.duration = _duration(container, stream)
     rate = float(stream.average_rate or stream.guessed_rate or 25)
     video.rate = rate if 0 < rate < 1000 else 25.0

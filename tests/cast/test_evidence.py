@@ -125,3 +125,51 @@ def test_stretches_that_are_neighbours_stay_so_however_long_it_is():
     assert ((apart == 1) == (same & (far == 1))).all()
     assert known.stretch.min() == 0
     assert known.stretch.max() < 400
+
+
+def times_the_odds(likely, n, column, step):
+    """Return how much likelier one person becomes if one piece of evidence grows by a step."""
+    before, after = np.zeros(n), np.eye(n)[column] * step
+    odds = [p / (1 - p) for p in (likely(before), likely(after))]
+    return odds[1] / odds[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "step", "times"),
+    [
+        (0, 0.1, 1.9),  # cosine of embeddings
+        (1, 0.1, 1.27),  # cosine of features: it says less
+        (2, np.log(2), 0.49),  # twice as many tracks of the smaller: chance errs less often
+        (3, np.log(2), 0.89),  # … of the larger
+        (4, np.log(2), 0.15),  # two tracks share a frame
+        (5, np.log(2), 1.4),  # twice as many faces
+        (6, np.log(2), 1.03),  # faces twice as wide
+        (7, np.log(2), 2.2),  # a track of the one begins near to one of the other
+    ],
+)
+def test_what_each_piece_of_evidence_says_of_two_characters(column, step, times):
+    """As fitted on clips whose people are known (benchmarks/bench_review.py --fit)."""
+    assert times_the_odds(likely_between, 8, column, step) == pytest.approx(times, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("column", "step", "times"),
+    [
+        (0, 0.1, 1.43),  # cosine of the embeddings of part and rest
+        (1, 0.1, 1.006),  # … of the part and the nearest other character: means nothing
+        (2, 0.1, 2.46),  # the same for features, which clustering has not seen
+        (3, 0.1, 0.43),
+        (4, np.log(2), 1.34),  # twice as many tracks of the part
+        (5, np.log(2), 1.44),  # … of the rest
+        (6, np.log(2), 1.52),  # one track of the rest begins near to each of the part
+    ],
+)
+def test_what_each_piece_of_evidence_says_of_a_part(column, step, times):
+    tolerance = 0.004 if times == 1.006 else 0.03
+    assert times_the_odds(likely_inside, 7, column, step) == pytest.approx(times, rel=tolerance)
+
+
+def test_without_evidence_two_are_rarely_one_person():
+    """One pair of characters in 700 is, and one part in 39."""
+    assert 1 / likely_between(np.zeros(8)) == pytest.approx(700, rel=0.05)
+    assert 1 / likely_inside(np.zeros(7)) == pytest.approx(39, rel=0.05)

@@ -13,7 +13,7 @@ import pytest
 
 from castlist import CastlistError, InputError
 from castlist.cast.anchors import Anchor
-from castlist.cast.events import Edit, Named, Pinned, Reversed
+from castlist.cast.events import MOST_IDS, Edit, Named, Pinned, Reversed
 from castlist.cast.log import Clustering, ConflictError, Log
 
 UNDO = Reversed(event=1)
@@ -281,9 +281,19 @@ def test_anchors_with_an_invalid_feature_are_refused(tmp_path, feature):
         log.anchors()
 
 
+def ids(*numbers):
+    return np.array(numbers, "<i8").tobytes()
+
+
 @pytest.mark.parametrize(
-    ("labels", "points"), [(b"x", b""), (bytes(8), bytes(4)), (b"\1" * 8, b"\xff" * 4), ("x", b"")]
-)
+    ("labels", "points"),
+    [
+        (b"x", b""), ("x", b""), (bytes(8), bytes(4)), (b"\1" * 8, b"\xff" * 4),
+        # Otherwise valid: two ids for one track, no id, no number, more than any id, half a number.
+        (ids(1, 2), b""), (ids(), b""), (ids(1), np.array([np.nan], "<f4").tobytes()),
+        (ids(0), b""), (ids(-1), b""), (ids(MOST_IDS), b""), (ids(1), b"xy"),
+    ],
+)  # fmt: skip
 def test_invalid_clusterings_are_refused(tmp_path, labels, points):
     log = Log(tmp_path / "c.db")
     row = (1, '["a"]', labels, points)
@@ -292,6 +302,15 @@ def test_invalid_clusterings_are_refused(tmp_path, labels, points):
         log.clustering(1)
     with pytest.raises(InputError, match="a damaged log"):
         log.clustering(2**70)
+
+
+def test_a_clustering_with_the_highest_id_is_read(tmp_path):
+    log = Log(tmp_path / "c.db")
+    row = (1, '["a"]', ids(MOST_IDS - 1), np.array([1, 0], "<f4").tobytes())
+    log._open().execute("INSERT INTO clusterings VALUES (?, ?, ?, ?)", row)
+    found = log.clustering(1)
+    assert (found.tracks, found.labels.tolist()) == (["a"], [MOST_IDS - 1])
+    assert found.points.tolist() == [[1, 0]]
 
 
 def test_a_user_name_with_lone_surrogates_is_made_printable(tmp_path, monkeypatch):

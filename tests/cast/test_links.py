@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist import TrackSet
-from castlist.cast.links import Links, not_waived, overlap_summary, pairs_between
+from castlist.cast.links import (
+    Links,
+    not_waived,
+    overlap_error,
+    overlap_summary,
+    pairs_between,
+)
 from castlist.cast.state import State
 
 PAIR = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] < p[1])
@@ -68,3 +74,16 @@ def test_each_look_is_kept_apart_from_those_of_another():
     both = linked([1, 1, 1, 1, 2, 2], [5, 5, 8, 8, 6, 6])
     apart = {frozenset((i < 4, i // 2) for i in pair) for pair in both.cannot.tolist()}
     assert apart == {frozenset({(True, 0), (False, 2)}), frozenset({(True, 1), (False, 2)})}
+
+
+def test_the_earliest_frame_that_tracks_share_is_told():
+    tracks = TrackSet.from_faces(
+        ["a", "b", "c", "c", "d", "d"], feature=np.zeros((6, 1)), frame=[90, 90, 50, 60, 50, 60],
+        time=[9.0, 9.0, 5.0, 6.0, 5.0, 6.0],
+    )  # fmt: skip
+    both = overlap_error(tracks, [(0, 1), (2, 3)])
+    assert (both.seconds, both.pairs) == (5.0, [("c", "d"), ("a", "b")])
+    assert str(both).startswith("2 pairs of these tracks share a frame, the first at 5.0 s")
+    assert str(overlap_error(tracks, [(0, 1)])).startswith(
+        "1 pair of these tracks shares a frame, at 9.0 s"
+    )

@@ -243,3 +243,24 @@ def test_a_steady_motion_is_expected_to_go_on_for_half_a_second():
     assert x == pytest.approx(232 + 12, abs=0.1)
     assert moving.expected(2.2 + 0.5)[0] == pytest.approx(232 + 30, abs=0.1)
     assert moving.expected(2.2 + 2.0)[0] == moving.expected(2.2 + 0.5)[0]
+
+
+@pytest.mark.parametrize(
+    ("step", "missed", "n"),
+    [
+        (0.4, 0, 1), (0.45, 0, 1),  # at a low sample rate no frame lies in the gap
+        (0.55, 0, 2), (0.8, 0, 2),  # longer than half a second
+        (0.1, 1, 1),  # a short gap
+        (0.2, 1, 2), (0.1, 3, 2),  # the face was gone for more than 0.3 seconds
+    ],
+)  # fmt: skip
+def test_after_a_gap_a_face_in_its_place_must_be_much_alike(step, missed, n):
+    like = np.array([0.4, 0.9165, 0], np.float32)  # a cosine of 0.4 to Ann: alike, and not much
+    stage = Stage()
+    for _ in range(4):
+        stage.look((ANN, 100), step=step)
+    for _ in range(missed):
+        stage.look(step=step)
+    for _ in range(4):
+        stage.look((like, 100), step=step)
+    assert len(stage.follower.finish()) == n

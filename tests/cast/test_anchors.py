@@ -6,7 +6,7 @@ import numpy as np
 
 from castlist import TrackSet
 from castlist.cast import anchors
-from castlist.cast.anchors import Anchor
+from castlist.cast.anchors import Anchor, CutTracks
 from datasets.synthetic_casts import made_video, points_of
 
 
@@ -108,3 +108,38 @@ def test_features_of_another_describer_are_not_compared():
     assert find_anchors(tracks, [other])[0].tolist() == [0]
     same = dataclasses.replace(anchor, feature=-anchor.feature)
     assert find_anchors(tracks, [same])[0].tolist() == []
+
+
+def test_a_video_that_was_removed_from_a_series_is_not_taken_for_the_one_that_is_left():
+    tracks = made_video(people=1, each=1)
+    gone = dataclasses.replace(anchors_of(tracks, [0])[0], video="removed.mp4")
+    here = anchors_of(tracks, [0])[0]
+    found = anchors.find_anchors(tracks, [gone, here], looks_of(tracks), renamed=False)
+    assert [same.tolist() for same, _ in found] == [[], [0]]
+    both = TrackSet.join([tracks, dataclasses.replace(made_video(people=1, each=1, prefix="x"),
+                                                      videos=("other.mp4",))])  # fmt: skip
+    found = anchors.find_anchors(both, [gone, here], looks_of(both))
+    assert [same.tolist() for same, _ in found] == [[], [0]]
+
+
+def test_parts_of_a_cut_track_have_their_own_features_and_the_embedding_of_those_like_them():
+    """Ann is in the first three faces of a track and Bob in the others; both have other tracks."""
+    ann, bob = np.eye(4)[:2]
+    tracks = TrackSet.from_faces(
+        ["mixed"] * 6 + ["ann"] * 2 + ["bob"] * 2, time=np.arange(10.0), frame=np.arange(10),
+        box=[[200, 60, 90, 90]] * 10, feature=[*[ann] * 3, *[bob] * 3, *[ann] * 2, *[bob] * 2],
+    )  # fmt: skip
+    rows = {name: row for row, name in enumerate(tracks.ids.tolist())}
+    cut = CutTracks.whole(tracks).cut(rows["mixed"], 2.5)
+    after = {name: row for row, name in enumerate(cut.tracks.ids.tolist())}
+    assert set(after) == {"mixeda", "mixedb", "ann", "bob"}
+    looks = cut.mean_features(points_of(tracks))
+    np.testing.assert_allclose(looks[after["mixeda"]], ann, atol=1e-6)
+    np.testing.assert_allclose(looks[after["mixedb"]], bob, atol=1e-6)
+    points = np.zeros((3, 4), np.float32)
+    points[rows["mixed"]], points[rows["ann"]], points[rows["bob"]] = np.eye(4)[[3, 2, 0]]
+    placed = cut.points(points, looks)
+    np.testing.assert_allclose(placed[after["ann"]], np.eye(4)[2])
+    # Only two tracks are whole: a part is in the middle of both.
+    np.testing.assert_allclose(placed[after["mixeda"]], [0.5**0.5, 0, 0.5**0.5, 0], atol=1e-6)
+    assert cut.parts.tolist() == sorted([after["mixeda"], after["mixedb"]])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import struct
@@ -14,10 +15,13 @@ import pytest
 from castlist import InputError
 from castlist.cast.corrections import Corrections
 from castlist.cast.database import set_aside
+from castlist.cast.events import Reversed
 from castlist.cast.folder import CORRECTIONS
+from castlist.cast.log import Log
 from castlist.library.cast_info import read_cast_info
 from datasets.synthetic_casts import made_video, write_folder
 
+UNDO = Reversed(event=1)
 READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 
 
@@ -148,3 +152,17 @@ def test_listing_a_cast_writes_nothing(tmp_path, left):
     assert folder / f"{CORRECTIONS}-wal" in before
     assert read_cast_info(folder).corrections == 2
     assert content(tmp_path) == before
+
+
+def test_a_log_that_is_set_aside_has_a_dated_name_and_all_its_events(tmp_path):
+    path, kept = tmp_path / "corrections.db", []
+    assert set_aside(path) is None
+    for who in ("ann", "bob"):
+        log = Log(path)
+        log.append("undo", UNDO, 0, who)  # and it stays open, with its event beside the file
+        kept.append(set_aside(path))
+        assert not path.exists()
+        assert [event.who for event in Log(kept[-1]).events()] == [who]
+    assert kept[0].parent == kept[1].parent == tmp_path
+    assert re.fullmatch(r"corrections-\d{4}-\d\d-\d\d\.db", kept[0].name)
+    assert re.fullmatch(r"corrections-\d{4}-\d\d-\d\d-2\.db", kept[1].name)

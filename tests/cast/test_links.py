@@ -87,3 +87,19 @@ def test_the_earliest_frame_that_tracks_share_is_told():
     assert str(overlap_error(tracks, [(0, 1)])).startswith(
         "1 pair of these tracks shares a frame, at 9.0 s"
     )
+
+
+def test_how_large_the_balls_of_others_are_means_nothing():
+    both = linked([1] * 2 + [2] * 6, [5] * 2 + [6] * 6)
+    assert both.rows.tolist() == list(range(8))
+    assert {(0, 1), (2, 3)} <= set(map(tuple, both.must.tolist()))
+
+
+def test_what_is_no_face_makes_no_ball_large_and_takes_no_part():
+    pins, balls = np.array([1, 1, 1, 1, 1]), np.array([5, 8, 8, 8, 8])
+    state = State.of(pins)
+    state.pin[:] = pins
+    state.not_face[1:] = True
+    links = Links.around(state, np.array([[0, 1]]), state.owner, lambda rows: balls[rows])
+    assert links.rows.tolist() == [0]
+    assert all(len(pairs) == 0 for pairs in (links.must, links.cannot, links.avoid, links.apart))

@@ -110,9 +110,13 @@ def test_each_part_of_a_cut_track_has_the_pictures_that_are_in_it(tmp_path):
     cast = Corrections(folder)
     pictures = cast.pictures_of("0000")
     assert len(pictures) == 2
+    times = cast.picture_times("0000")
     cast.cut("0000", (begin + end) / 2)
     assert cast.pictures_of("0000a") == pictures[:1]
     assert cast.pictures_of("0000b") == pictures[1:]
+    first, second = cast.picture_times("0000a"), cast.picture_times("0000b")
+    assert first + second == times
+    assert first[0] < (begin + end) / 2 <= second[0]
     assert (cast.pictures["0000a"], cast.pictures["0000b"]) == (1, 1)
     assert cast.frame_of("0000a").is_file()  # the frame is that of the best
     assert cast.frame_of("0000b") is None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castlist import CastlistError, InputError, TrackSet
-from castlist.cast.cast import Appearance, appearances, make_cast, screen_time
+from castlist.cast.cast import Appearance, Character, appearances, make_cast, screen_time
 from castlist.cast.cast_file import load_cast, save_cast
 from castlist.cast.certainty import OFFSET, SLOPE, certainty, track_certainty
 from castlist.cast.state import State
@@ -58,6 +58,22 @@ def test_characters_with_small_faces_come_last_until_named(film):
     assert {one.number: one.small for one in named.characters} == {
         1: False, 5: False, 3: False, 4: True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "background", "small", "group", "state", "title"),
+    [
+        ("", False, False, "main", "unreviewed", "Character 7"),
+        ("Anna", False, False, "main", "named", "Anna"),
+        ("", True, False, "background", "background", "Background 7"),
+        ("Anna", True, False, "background", "named", "Anna"),
+        ("", False, True, "small", "small", "Character 7"),
+        ("", True, True, "small", "small", "Background 7"),
+    ],
+)
+def test_where_a_character_is_listed(name, background, small, group, state, title):
+    one = Character(7, name, background, np.arange(1), 1.0, 1.0, small=small)
+    assert (one.group, one.state, one.title) == (group, state, title)
 
 
 def test_ten_seconds_are_not_background_however_long_the_lead_is_seen():

@@ -42,8 +42,7 @@ MODULES = ("cast/*.py", "learn/neighbours.py", "export/timeline.py", "video/foll
 #: The tests that concern the modules of a package, after those of the module itself.
 CONCERNED = {
     "cast": (
-        "tests/cast", "tests/report", "tests/export", "tests/review/test_app.py",
-        "tests/review/test_views.py", "tests/cli/test_corrections.py",
+        "tests/cast", "tests/report", "tests/review/test_views.py", "tests/cli/test_corrections.py",
         "tests/pipeline/test_identity.py",
     ),
     "learn": ("tests/learn", "tests/cluster"),

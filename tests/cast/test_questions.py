@@ -302,6 +302,21 @@ def test_strangers_in_a_character_are_its_first_doubt():
     assert max(len({30, 31, 32, 33} & set(part)) for part in left) == 2
 
 
+@pytest.mark.parametrize("mixed", [[], [0], [1]])
+def test_some_part_of_a_character_that_is_several_people_is_wrong_for_sure(mixed):
+    points, who = some_people([12, 8, 9, 7], noise=0.4)
+    place = who // 2
+    members = [np.flatnonzero(place == k) for k in range(2)]
+    groups, seen = Groups.of(points, facts(points), place), np.zeros(36, bool)
+    found = possible_splits(points, facts(points), members, groups, seen, [], mixed)
+    assert {doubt.place for doubt in found} == {0, 1}
+    for doubt in found:
+        assert 0 < doubt.likely[0] < 1
+        sure = doubt.place in mixed
+        assert doubt.wrong == (1 if sure else pytest.approx(1 - doubt.likely[0]))
+    assert [doubt.place for doubt in found][: len(mixed)] == mixed
+
+
 def test_the_smaller_of_two_is_asked_about_with_the_likeliest_first():
     likely = np.array([[0, 0.7, 0.9], [0.7, 0, 0.5], [0.9, 0.5, 0]])
     members = [np.arange(2), np.arange(2, 12), np.arange(12, 32)]

@@ -14,6 +14,7 @@ from castlist.cast.history import describe_event
 from castlist.cast.photo_matches import (
     accept_match,
     likely_from,
+    likeness,
     match_sheet,
     open_matches,
     photo_matches,
@@ -212,3 +213,17 @@ def test_a_model_without_neighbours_takes_its_threshold():
     assert likely_from(model) == model.reach
     model.rounds = 0
     assert likely_from(model) == 1 - model.threshold / 2
+
+
+def test_how_alike_a_photo_is_does_not_depend_on_other_photos():
+    model, rng = shipped_model("SFace-TV"), np.random.default_rng(0)
+    tracks = rng.normal(size=(6, 128)).astype(np.float32)
+    photos = np.concatenate([tracks[[0, 5]], rng.normal(size=(3, 128))]).astype(np.float32)
+    numbers, alike = likeness(model, photos, tracks, np.array([7, 7, 3, 3, -1, 9]))
+    assert (numbers.tolist(), alike.shape) == ([3, 7, 9], (5, 3))
+    assert alike[1, 2] == pytest.approx(1, abs=1e-5)  # the photo is the only track
+    assert alike[0].argmax() == 1  # one of two tracks
+    assert (alike <= 1 + 1e-5).all()
+    for k in range(5):
+        alone = likeness(model, photos[k : k + 1], tracks, np.array([7, 7, 3, 3, -1, 9]))[1]
+        np.testing.assert_allclose(alone, alike[k : k + 1], atol=1e-5)

@@ -13,31 +13,23 @@ import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist.cast.anchors import CutTracks
 from castlist.cast.cast_file import FORMAT, RUN
-from castlist.cast.current import CurrentCast
-from castlist.cast.events import BackgroundMark, Cut, Edit, Named, NotNamed, Pinned
-from castlist.cast.finder import store_anchors
 from castlist.cast.folder import (
     CAST,
     EPISODES,
     FACES,
     LABELS,
-    OF,
     TRACKS,
     Scanned,
     check_name,
     write_points,
 )
-from castlist.cast.log import Log
 from castlist.io.cast_files import is_own_file, refuse_link
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
@@ -130,102 +122,3 @@ def video_entry(
     with suppress(ValueError):  # on another drive
         video["path"] = os.path.relpath(path, out)
     return video
-
-
-def inherited_edits(
-    cast: CurrentCast,
-    film: dict[str, Any],
-    labels: Rows,
-    log: Log,
-    named: set[int],
-    marked: set[int],
-) -> Edit:
-    """Return the corrections of a video as an edit of the joined cast it is added to.
-
-    Parameters
-    ----------
-    cast : CurrentCast
-        The cast of the video.
-    film : dict
-        The entry of the video in the joined cast.
-    labels : ndarray of int
-        The ids of its tracks' characters in the joined cast.
-    log : Log
-        The log of the joined cast; anchors of corrected tracks are stored in it.
-    named : set of int
-        Ids that have a name, which they keep; ids named here are added.
-    marked : set of int
-        Ids whose background mark is known; ids marked here are added.
-    """
-    state = cast.state
-    cut, cuts = _cut_as(cast, film, log)
-    corrected = _all_rows(cast)
-    numbers = store_anchors(log, cut, corrected.tolist(), cast.scanned, cast.mean_features)
-    number = dict(zip(corrected.tolist(), numbers, strict=True))
-
-    def find(rows: Rows) -> tuple[int, ...]:
-        return tuple(number[row] for row in rows.tolist())
-
-    pins = [
-        Pinned(id=there, tracks=find(np.flatnonzero((state.pin > 0) & (labels == there))))
-        for there in np.unique(labels[state.pin > 0]).tolist()
-    ]
-    names, marks = [], []
-    for here in np.unique(state.owner).tolist():
-        there = int(labels[state.owner == here][0])
-        if state.names.get(here) and there not in named:
-            named.add(there)
-            names.append(Named(id=there, name=state.names[here]))
-        if here in state.background and there not in marked:
-            marked.add(there)
-            marks.append(BackgroundMark(id=there, background=state.background[here]))
-    said: dict[str, Any] = {
-        "cuts": tuple(cuts), "pins": tuple(pins), "names": tuple(names), "background": tuple(marks),
-        "not_face": find(np.flatnonzero(state.not_face)),
-        "face": find(np.flatnonzero(state.face)),
-        "different": tuple((find(a), find(b)) for a, b in state.different),
-        "same": tuple((find(a), find(b)) for a, b in state.same),
-        "checked": find(np.flatnonzero(state.checked)),
-        "mixed": tuple(find(rows) for rows in state.mixed),
-        "waived": tuple((number[i], number[j]) for i, j in sorted(state.waived)),
-        "not_named": tuple(
-            NotNamed(id=int(labels[rows[0]]), name=name, tracks=find(rows))
-            for name, rows in state.not_named if len(rows)
-        ),
-    }  # fmt: skip
-    return Edit(**{name: said[name] for name in Edit.model_fields})  # so that none is forgotten
-
-
-def _all_rows(cast: CurrentCast) -> Rows:
-    """Return the tracks that have corrections."""
-    state = cast.state
-    groups: Sequence[Rows] = [
-        np.flatnonzero((state.pin > 0) | state.not_face | state.face | state.checked),
-        *(rows for pair in (*state.different, *state.same) for rows in pair), *state.mixed,
-        *(rows for _, rows in state.not_named),
-        np.array(sorted(state.waived), np.int64).ravel(),
-    ]  # fmt: skip
-    return np.unique(np.concatenate(groups))
-
-
-def _cut_as(cast: CurrentCast, film: dict[str, Any], log: Log) -> tuple[CutTracks, list[Cut]]:
-    """Return the tracks with their ids in the joined cast, cut as in the video's own cast."""
-    prefix = f"{film['episode']}{OF}"
-    whole = cast.scanned.tracks
-    ids = np.array([f"{prefix}{name}" for name in whole.ids.tolist()], np.str_)
-    made = CutTracks.whole(replace(whole, ids=ids, videos=(film["title"],)))
-    wanted = sorted(
-        {
-            (len(parent[0]), parent, child[0][len(parent[0]) + 1 :])
-            for marks in cast.cut_tracks.marks
-            for parent, child in pairwise(marks)
-        }
-    )
-    cuts = []
-    for _, (times, name), at in wanted:
-        row = next(k for k, own in enumerate(made.marks) if own[-1] == (times, f"{prefix}{name}"))
-        looks = made.mean_features(cast.whole_features)
-        (number,) = store_anchors(log, made, [row], cast.scanned, looks)
-        cuts.append(Cut(track=number, at=float(at)))
-        made = made.cut(row, float(at))
-    return made, cuts

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ Link = Callable[..., Linkage]
 #: From this number of tracks on the centre of a character is reliable: another one of the same
 #: person is within this share of τ. (Chosen on validation: `benchmarks/bench_join.py --choose`.)
 MANY_TRACKS, NEAR = 8, 0.6
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
 _ROWS_AT_ONCE = 1024  # rows of the distance matrix per step, to bound memory
 _BALLS_AT_ONCE = 65_536
 _COLUMNS = ("numbers", "sums", "sizes", "names")  # of the file of balls
@@ -293,16 +296,31 @@ def group_across_videos(
 
 
 def place_in_balls(
-    units: LocalCharacters, balls: Balls, threshold: float, first: int
-) -> tuple[Rows, list[NameConflict]]:
+    units: LocalCharacters, balls: Balls, threshold: float, first: int,
+    settled: Mapping[int, int] = _NOTHING, refused: Mapping[int, Collection[int]] = _NOTHING,
+) -> tuple[Rows, list[NameConflict]]:  # fmt: skip
     """Return the id of each character: that of the ball it belongs to, or a new one.
 
     It belongs to the largest ball within the radius b = τ / 4, or else to the nearest within τ (if
     both have many tracks, within ``NEAR`` τ). New ids start at ``first``. The largest characters
     are placed first. A character does not join a ball that has another name, or that has a
     character it is kept apart from. Conflicts of names are returned too.
+
+    Parameters
+    ----------
+    units, balls
+        The characters of a video, and the balls.
+    threshold : float
+        τ.
+    first : int
+        The least unused id.
+    settled : dict, optional
+        Ids of characters that a person has placed.
+    refused : dict, optional
+        For each character, ids that it is kept apart from.
     """
     place = np.zeros(len(units.names), np.int64)
+    place[list(settled)] = list(settled.values())
     conflicts = []
     next_number = first
     row = {unit: k for k, unit in enumerate(units.balls.numbers.tolist())}
@@ -310,6 +328,8 @@ def place_in_balls(
     apart = units.apart()
     called = dict(zip(balls.names.tolist(), balls.numbers.tolist(), strict=True))
     for unit in units.by_size():
+        if unit in settled:
+            continue
         if unit not in row:  # no face among its tracks
             place[unit], next_number = next_number, next_number + 1
             continue
@@ -322,7 +342,9 @@ def place_in_balls(
         if number and name and theirs and name != theirs:
             conflicts.append(NameConflict((theirs, name), (number, next_number)))
             number = 0
-        if number and any(place[other] == number for other in apart.get(unit, ())):
+        if number in refused.get(unit, ()) or any(
+            place[other] == number for other in apart.get(unit, ())
+        ):
             number = 0
         if not number:
             number, next_number = next_number, next_number + 1

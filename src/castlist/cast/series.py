@@ -18,7 +18,6 @@ from castlist.cast.current import CurrentCast
 from castlist.cast.episodes import (
     BALLS,
     MODEL,
-    inherited_edits,
     video_entry,
     write_about,
     write_episode,
@@ -34,6 +33,7 @@ from castlist.cast.folder import (
     read_run,
     videos_present,
 )
+from castlist.cast.inherited import Inheritance, inherited_edits
 from castlist.cast.log import ConflictError, Log
 from castlist.cast.matching import (
     Balls,
@@ -45,6 +45,7 @@ from castlist.cast.matching import (
     place_in_balls,
 )
 from castlist.cast.recluster import model_of
+from castlist.cast.said_there import said_there
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import CastlistError, InputError
@@ -179,7 +180,7 @@ def _join(
         marked: set[int] = set()
         with closing(Log(partial / CORRECTIONS)) as log:
             edits = [
-                inherited_edits(cast, film, own, log, named, marked)
+                inherited_edits(cast, Inheritance(cast, film), own, log, named, marked)
                 for film, cast, own in zip(films, casts, own_labels, strict=True)
             ]
             log.append("join", Edit.of(edits), 0)
@@ -216,7 +217,8 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         ever = {event.body.video for event in events if event.kind == "add"}
         # Without those of an `add` that was killed before it appended its event.
         run["videos"] = [f for f in run["videos"] if not f.get("added") or f["episode"] in ever]
-        inside = videos_present(run["videos"], live_events(events)[0])
+        live = live_events(events)[0]
+        inside = videos_present(run["videos"], live)
         try:
             _refuse_twice(cast, inside, folder)
         except AlreadyExistsError:  # perhaps by an `add` that was killed before it wrote the balls
@@ -225,10 +227,17 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         film = {**video_entry(cast.scanned, folder, run["videos"], inside), "added": True}
         model = load_model(folder / MODEL)
         whole, points = cast.embedded(model)
-        units = local_characters([cast], [points])
         balls = balls_of(folder)
         first = log.next_id(run["next"])
-        place, conflicts = place_in_balls(units, balls, model.threshold, first)
+        there = None
+        if any(other["title"] == film["title"] for other in run["videos"]):  # it was there before
+            there = said_there(folder, live, film, cast, whole, first)
+        words = Inheritance(cast, film, there)
+        places = words.places(local_characters([cast], [points]))
+        units = places.units
+        place, conflicts = place_in_balls(
+            units, balls, model.threshold, first, places.settled, places.refused
+        )
         new = np.unique(place[place >= first]).tolist()
         labels = place[units.of_track]
         # First files that nothing refers to yet: if killed in between, nothing has been added.
@@ -236,8 +245,10 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         cast.check_same()
         write_labels(folder, film, cast.whole_labels(labels))
         known = dict(zip(balls.numbers.tolist(), balls.names.tolist(), strict=True))
-        named = {number for number, name in known.items() if name}
-        edits = inherited_edits(cast, film, labels, log, named, set(known))
+        named = {number for number, name in known.items() if name} | set(
+            there.names if there else ()
+        )
+        edits = inherited_edits(cast, words, labels, log, named, set(known))
         run["videos"].append(film)
         write_about(folder, run, model.threshold)
         body = AddedVideo(video=film["episode"], **dict(edits))
@@ -247,6 +258,9 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
             raise ConflictError(
                 f"{folder}: changed by somebody else; add the video again"
             ) from error
+        if there:  # some of its tracks are where they were put before
+            _write_balls(balls_of(folder), folder)
+            return conflicts, len(new)
         names = {name.id: name.name for name in edits.names}
         face = np.where(cast.state.not_face, -1, labels)
         _write_balls(balls.with_more(points, face, names, (len(inside) + 1, last)), folder)

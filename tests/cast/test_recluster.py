@@ -207,10 +207,16 @@ def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
     found = hashlib.sha256(file.read_bytes()).hexdigest()
     run["settings"] |= {"model": str(file), "model_print": found}
     (folder / RUN).write_text(json.dumps(run))
-    assert model_of(Corrections(folder)).dims == (16, 8)
-    save_model(BallModel([16, 4], describer="SFace"), file)
-    with pytest.raises(InputError, match=r"not the model that .*film\.cast was scanned with"):
-        model_of(Corrections(folder))
+    with Corrections(folder) as cast:
+        with pytest.raises(InputError, match=r"m.safetensors; give that model again"):
+            model_of(cast)
+        with pytest.raises(InputError, match=r"m.safetensors; give that model again"):
+            propose(cast, tuned=True)
+        cast.model = file
+        assert model_of(cast).dims == (16, 8)
+        save_model(BallModel([16, 4], describer="SFace"), file)
+        with pytest.raises(InputError, match=r"not the model that .*film\.cast was scanned with"):
+            model_of(cast)
 
 
 @pytest.mark.parametrize(("most", "kept"), [(3, False), (4, False), (5, True)])

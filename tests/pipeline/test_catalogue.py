@@ -180,8 +180,30 @@ def test_a_video_is_added_with_the_settings_it_was_scanned_with(tmp_path, monkey
         return Done
 
     monkeypatch.setattr(catalogue, "scan", scan)
-    assert scan_to_add(tmp_path / "season.cast", video) == tmp_path / "e1.cast"
+    files = {"model": settings.model, "tracks": settings.tracks}
+    assert scan_to_add(tmp_path / "season.cast", video, **files) == tmp_path / "e1.cast"
     assert scans == [(video, tmp_path / "e1.cast", settings)]
+
+
+NAMED = {"describer": "x.onnx", "model": "/home/me/m.safetensors", "tracks": "/home/me/t.txt"}
+
+
+@pytest.mark.parametrize("cast", ["e1.cast", "season.cast"])
+@pytest.mark.parametrize("name", NAMED)
+def test_a_file_that_only_a_cast_names_is_not_opened(tmp_path, monkeypatch, cast, name):
+    if (cast, name) == ("season.cast", "tracks"):
+        return  # those of another video
+    write_manifest(tmp_path / cast, ScanSettings())
+    (tmp_path / cast / RUN).write_text(json.dumps({"settings": {name: NAMED[name]}}))
+    scans = []
+    monkeypatch.setattr(catalogue, "scan", lambda *given, **named: scans.append(given))
+    with pytest.raises(InputError, match=f"as its {name}, {NAMED[name]}; give that file again"):
+        scan_to_add(tmp_path / "season.cast", tmp_path / "e1.mp4")
+    assert scans == []
+    own = NAMED[name] if name == "describer" else Path(NAMED[name])
+    with pytest.raises(AttributeError):  # of None, which stands for a scan
+        scan_to_add(tmp_path / "season.cast", tmp_path / "e1.mp4", **{name: own})
+    assert getattr(scans[0][2], name) == own
 
 
 def test_a_new_video_is_described_as_the_others(tmp_path, monkeypatch):

@@ -72,6 +72,8 @@ class CurrentCast:
         self, folder: str | Path, who: str | None = None, scanned: Scanned | None = None
     ) -> None:
         self.folder = Path(folder)
+        #: The model of the scan, if it is not a shipped one and the user has named it.
+        self.model: Path | None = None
         self.who = who
         self._given = scanned
         self.lock = RLock()

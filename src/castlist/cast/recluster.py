@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.current import CurrentCast
+from castlist.cast.episodes import MODEL
 from castlist.cast.links import Links
 from castlist.cast.log import Clustering, ConflictError
 from castlist.cast.matching import Balls
@@ -19,6 +20,7 @@ from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points, embed_tracks
 from castlist.errors import InputError, NumberError, counted
+from castlist.io.files import printable
 from castlist.learn.finetune import finetune
 from castlist.learn.model import BallModel
 from castlist.learn.model_file import load_model
@@ -297,17 +299,26 @@ def _both(pairs: Rows, rows: Rows) -> Rows:
 
 
 def model_of(cast: CurrentCast) -> BallModel:
-    """Return the model that the scan was given, before fine-tuning."""
+    """Return the model that the scan was given, before fine-tuning.
+
+    A model file that only ``run.json`` names is not opened: the folder may come from a stranger.
+    """
+    if cast.scanned.joined:  # it has the model of its videos
+        return load_model(cast.folder / MODEL)
     noted = cast.scanned.run.get("settings", {})
     name = str(noted.get("model", "shipped"))
     if name == "shipped":
         return shipped_model(cast.tracks.describer or "SFace-TV")
-    path = Path(name)
-    model = load_model(path)
-    wanted = noted.get("model_print")
-    if wanted and hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
+    if cast.model is None:
         raise InputError(
-            f"{path}: not the model that {cast.scanned.folder} was scanned with; restore that "
+            f"{cast.scanned.folder} was scanned with the model {printable(name)}; give that model "
+            "again, as a file that only a cast names is not opened"
+        )
+    model = load_model(cast.model)
+    wanted = noted.get("model_print")
+    if wanted and hashlib.sha256(cast.model.read_bytes()).hexdigest() != wanted:
+        raise InputError(
+            f"{cast.model}: not the model that {cast.scanned.folder} was scanned with; give that "
             "model, or scan the video again"
         )
     return model

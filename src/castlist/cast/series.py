@@ -97,8 +97,9 @@ class SourceCast(CurrentCast):
 
 
 def join(
-    folders: Sequence[str | Path], out: str | Path, *, link: Link = complete_linkage
-) -> list[NameConflict]:
+    folders: Sequence[str | Path], out: str | Path, *, link: Link = complete_linkage,
+    model: str | Path | None = None,
+) -> list[NameConflict]:  # fmt: skip
     """Join the casts of several videos into one cast.
 
     The characters of the videos, as corrected, are merged by complete linkage of the centres of
@@ -113,6 +114,8 @@ def join(
     link : callable
         The linkage function; :func:`castlist.ray_linkage` runs on a Ray cluster, with
         the same result.
+    model : path, optional
+        The model of the first cast, if it is not a shipped one.
 
     Returns
     -------
@@ -136,7 +139,7 @@ def join(
         partial = beside / "cast"
         shutil.rmtree(partial, ignore_errors=True)  # left by a killed process
         try:
-            conflicts = _join(folders, out, partial, link)
+            conflicts = _join(folders, out, partial, link, None if model is None else Path(model))
             os.replace(partial, out)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
@@ -145,7 +148,7 @@ def join(
 
 
 def _join(
-    folders: Sequence[str | Path], out: Path, partial: Path, link: Link
+    folders: Sequence[str | Path], out: Path, partial: Path, link: Link, own_model: Path | None
 ) -> list[NameConflict]:
     """Write the joined cast into a folder that will be renamed to ``out``."""
     with ExitStack() as stack:
@@ -154,6 +157,7 @@ def _join(
         for cast in casts:
             _refuse_twice(cast, films, out)
             films.append(video_entry(cast.scanned, out, films, films))
+        casts[0].model = own_model
         model = model_of(casts[0])
         points = [cast.embedded(model) for cast in casts]
         units = local_characters(casts, [cut for _, cut in points])

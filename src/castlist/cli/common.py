@@ -53,6 +53,14 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+ScanModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--model", "-m", show_default=False,
+        help="The model of the scan, if it was given one. A file that only the cast folder names "
+        "is not opened, as the folder may come from somebody else.",
+    ),
+]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OnRay = Annotated[
     bool,

@@ -15,6 +15,7 @@ from castlist.cli.common import (
     CastFolder,
     Device,
     Json,
+    ScanModel,
     Waive,
     print_cast,
     print_json,
@@ -48,6 +49,7 @@ def name(
         typer.Option(help="With --from: the describer of the scan, if castlist does not know it.",
                      show_default=False),
     ] = None,
+    model: ScanModel = None,
     device: Device = "cpu",
 ) -> None:  # fmt: skip
     """Give a character a name, or name characters by photos.
@@ -60,11 +62,11 @@ def name(
             raise InputError("give a character and a name, or --from, but not both")
         from castlist.cli.photos import name_from_photos
 
-        return name_from_photos(cast, photos, describer, device)
+        return name_from_photos(cast, photos, describer, model, device)
     if character is None or name is None:
         raise InputError("give a character and its name, or a folder of photos (--from)")
-    if describer is not None:
-        raise InputError("--describer is only for --from")
+    if describer is not None or model is not None:
+        raise InputError("--describer and --model are only for --from")
     with _correcting(cast) as corrections:
         corrections.name(character, name)
 
@@ -251,6 +253,7 @@ def recluster(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Accept the result without asking.")
     ] = False,
+    model: ScanModel = None,
 ) -> None:
     """Cluster again and keep every correction.
 
@@ -264,6 +267,7 @@ def recluster(
     from castlist.format import given_up_line
 
     with closing(Corrections(cast)) as corrections:
+        corrections.model = model
         with progress() as report:
             proposal = propose(corrections, finetune, progress=report)
         if not proposal.changes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import OnRay, RayAddress, print_cast, progress, waiting
+from castlist.cli.common import OnRay, RayAddress, ScanModel, print_cast, progress, waiting
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
@@ -31,6 +31,7 @@ def join(
         typer.Argument(help="Cast folders, as made by `castlist scan`.", show_default=False),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the joined cast.")],
+    model: ScanModel = None,
     ray: OnRay = False,
     ray_address: RayAddress = None,
 ) -> None:
@@ -48,7 +49,7 @@ def join(
     on_ray = ray or ray_address is not None
     link = partial(ray_linkage, address=ray_address) if on_ray else complete_linkage
     with _reported(out), waiting("joining"), redirect_stdout(sys.stderr):  # Ray's messages
-        conflicts = join_casts(casts, out, link=link)
+        conflicts = join_casts(casts, out, link=link, model=model)
     _show(out, conflicts)
 
 
@@ -58,6 +59,15 @@ def add(
         Path, typer.Argument(help="Video file, or a cast folder made by `castlist scan`.",
                              show_default=False),
     ],
+    model: ScanModel = None,
+    describer: Annotated[
+        str | None,
+        typer.Option(help="The describer of the scan, if it was given a file.", show_default=False),
+    ] = None,
+    tracks: Annotated[
+        Path | None,
+        typer.Option(help="The tracks of the scan, if it was given a file.", show_default=False),
+    ] = None,
 ) -> None:  # fmt: skip
     """Add a video to a joined cast. Existing characters stay as they are.
 
@@ -73,7 +83,11 @@ def add(
         from castlist.pipeline.catalogue import scan_to_add
 
         with progress() as report:
-            folder = scan_to_add(cast, video, progress=report)
+            folder = scan_to_add(
+                cast, video, describer=describer, model=model, tracks=tracks, progress=report
+            )
+    elif describer or model or tracks:
+        raise InputError("--describer, --model and --tracks are for a video file, not for a cast")
     with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)

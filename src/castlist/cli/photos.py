@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _KEYS = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
 
 
-def name_from_photos(folder: Path, photos: Path, describer: str | None, device: str) -> None:
+def name_from_photos(
+    folder: Path, photos: Path, describer: str | None, model: Path | None, device: str
+) -> None:
     """Describe photos, keep them in the cast folder, and ask about each likely match."""
     from castlist.cast.corrections import Corrections
     from castlist.cast.photo_matches import open_matches, photo_matches
@@ -28,6 +30,7 @@ def name_from_photos(folder: Path, photos: Path, describer: str | None, device: 
     from castlist.video.detect import open_detector
 
     with Corrections(folder) as cast:
+        cast.model = model
         features = cast.tracks.describer
         choice = describer or choice_of(features)
         if choice is None:

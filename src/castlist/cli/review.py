@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder
+from castlist.cli.common import CastFolder, ScanModel
 
 
 def review(
@@ -17,6 +17,7 @@ def review(
         typer.Option(help="The video file, if it is not beside the folder. In a joined cast, the "
                      "video with this file name."),
     ] = None,
+    model: ScanModel = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free one.")
     ] = 0,
@@ -31,4 +32,4 @@ def review(
     """
     from castlist.review.serve import serve
 
-    serve(cast, video=video, port=port, browser=browser, tell=typer.echo)
+    serve(cast, video=video, model=model, port=port, browser=browser, tell=typer.echo)

@@ -147,7 +147,10 @@ def scan_entry(
     return Outcome(entry, summary(found))
 
 
-def scan_to_add(joined: Path, video: Path, *, progress: Progress = silent) -> Path:
+def scan_to_add(
+    joined: Path, video: Path, *, describer: str | None = None, model: Path | None = None,
+    tracks: Path | None = None, progress: Progress = silent,
+) -> Path:  # fmt: skip
     """Scan a video that is to be added to a joined cast; return its cast folder.
 
     If the video was scanned before, the same settings are used, so that nothing is repeated. A new
@@ -159,16 +162,26 @@ def scan_to_add(joined: Path, video: Path, *, progress: Progress = silent) -> Pa
         Folder of the joined cast.
     video : Path
         The video file.
+    describer, model, tracks : optional
+        Files that the earlier scan was given, if any. Those that only the cast folder names are not
+        opened: it may come from a stranger.
     progress : callable
         Called with the stage, the number of items done and the total.
     """
     folder = cast_folder(video)
+    named = {"describer": describer, "model": model, "tracks": tracks}
     run = read_manifest(folder / RUN)
     if "settings" in run:
-        settings = settings_of(run, folder)
+        settings = settings_of(run, folder, named)
     else:
-        of_joined = settings_of(read_manifest(joined / RUN), joined)
-        settings = ScanSettings(describer=of_joined.describer, model=of_joined.model)
+        run = read_manifest(joined / RUN)
+        asked = run.get("settings")
+        if isinstance(asked, dict):  # the tracks are those of another video
+            run["settings"] = {**asked, "tracks": None}
+        of_joined = settings_of(run, joined, named)
+        settings = ScanSettings(
+            describer=of_joined.describer, model=of_joined.model, tracks=of_joined.tracks
+        )
     return scan(video, folder, settings, progress=progress).folder
 
 

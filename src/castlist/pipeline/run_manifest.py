@@ -12,7 +12,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
@@ -239,7 +239,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def settings_of(run: dict[str, Any], folder: Path) -> ScanSettings:
+def settings_of(
+    run: dict[str, Any], folder: Path, named: Mapping[str, Any] | None = None
+) -> ScanSettings:
     """Return the settings in a manifest.
 
     Parameters
@@ -248,11 +250,21 @@ def settings_of(run: dict[str, Any], folder: Path) -> ScanSettings:
         Content of ``run.json``.
     folder : Path
         The cast folder, for error messages.
+    named : mapping, optional
+        The ``describer``, ``model`` and ``tracks`` that the user names. They take precedence.
+
+    Raises
+    ------
+    InputError
+        Settings are invalid, or name a file that the user does not name: the folder may come from a
+        stranger.
     """
     recorded = run.get("settings", {})
+    given = {name: value for name, value in (named or {}).items() if value is not None}
     try:
+        recorded = {**recorded, **given}
         tracking, model = recorded.get("tracking", {}), recorded.get("model", "shipped")
-        return ScanSettings(
+        settings = ScanSettings(
             tracking=TrackingSettings(**_known_fields(TrackingSettings, tracking)),
             model=None if model == "shipped" else Path(model),
             tracks=None if recorded.get("tracks") is None else Path(recorded["tracks"]),
@@ -262,10 +274,19 @@ def settings_of(run: dict[str, Any], folder: Path) -> ScanSettings:
                 if name not in ("tracking", "model", "tracks")
             },
         )
+        describer = describer_file(settings.describer)
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{folder / RUN}: no valid settings of a scan ({error}); scan again"
         ) from error
+    files = {"describer": describer, "model": settings.model, "tracks": settings.tracks}
+    for name, file in files.items():
+        if file is not None and name not in given:
+            raise InputError(
+                f"{folder} was scanned with a file as its {name}, {printable(str(file))}; give "
+                "that file again, as a file that only a cast names is not opened"
+            )
+    return settings
 
 
 def _known_fields(kind: type, values: dict[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ def _warm(corrections: Corrections) -> None:
 
 
 def serve(
-    folder: Path, *, video: Path | None = None, port: int = 0, browser: bool = True,
-    tell: Callable[[str], None] = print,
+    folder: Path, *, video: Path | None = None, model: Path | None = None, port: int = 0,
+    browser: bool = True, tell: Callable[[str], None] = print,
 ) -> None:  # fmt: skip
     """Serve the review page of a cast until interrupted.
 
@@ -31,6 +31,8 @@ def serve(
     video : Path, optional
         The video file, if it is not beside the folder. In a joined cast, the video with this file
         name.
+    model : Path, optional
+        The model of the scan, if it is not a shipped one.
     port : int
         Port to listen on; 0 chooses a free one.
     browser : bool
@@ -39,6 +41,7 @@ def serve(
         Called with the address.
     """
     with Corrections(folder) as corrections:
+        corrections.model = model
         films = corrections.scanned.films
         which = 0 if video is None else match_video(video, folder, films)
         videos, wrong = videos_to_play(corrections.scanned)

@@ -1,7 +1,8 @@
-"""Times, shares, certainty and pairs of tracks as text."""
+"""Times, shares, certainty and pairs of tracks as text, and text for terminals."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from castlist.errors import counted
@@ -11,6 +12,13 @@ from castlist.errors import counted
 SURE, FAIRLY_SURE = 0.93, 0.8
 
 _PAIRS_NAMED = 3
+#: What a terminal obeys: control characters, but for line breaks, and turns of direction.
+COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def terminal_text(text: object) -> str:
+    """Return text that a terminal shows and does not obey: names may come from strangers."""
+    return COMMANDS.sub("\ufffd", str(text))
 
 
 def clock(seconds: float) -> str:

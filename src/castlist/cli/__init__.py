@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from castlist.errors import CastlistError
+from castlist.format import terminal_text
 
 
 def main() -> None:
@@ -33,5 +34,5 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    print(f"castlist: {message}", file=sys.stderr)
+    print(f"castlist: {terminal_text(message)}", file=sys.stderr)
     sys.exit(2)

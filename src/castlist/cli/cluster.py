@@ -17,6 +17,7 @@ from castlist.cli.common import (
     print_table,
     progress,
     read_with_model,
+    say,
 )
 from castlist.errors import counted
 from castlist.io.files import printable, replacing
@@ -101,11 +102,11 @@ def cluster(
     rest = len(order) - _SHOWN
     more = f" ({rest} more, {counts[order[_SHOWN:]].sum()} tracks)" if rest > 0 else ""
     made = counted(found.n_clusters, "character")
-    typer.echo(f"\n{counted(len(tracks), 'track')}, {made}{more}")
+    say(f"\n{counted(len(tracks), 'track')}, {made}{more}")
     if given_up["count"]:
-        typer.echo(printable(given_up_line(found.n_clusters, given_up)))
+        say(printable(given_up_line(found.n_clusters, given_up)))
     if out is not None:
-        typer.echo(out)
+        say(out)
 
 
 def _write(path: Path, tracks: TrackSet, labels: list[int]) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from castlist.errors import InputError, counted
+from castlist.format import COMMANDS, terminal_text
 from castlist.progress import Progress as Report
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ Boxes = Annotated[
 @contextmanager
 def progress() -> Iterator[Report]:
     """Draw one progress bar per stage on the error stream, and erase them at the end."""
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
@@ -104,7 +106,7 @@ def progress() -> Iterator[Report]:
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in bars:
-                bars[stage] = drawn.add_task(stage, total=total)
+                bars[stage] = drawn.add_task(escape(terminal_text(stage)), total=total)
             drawn.update(bars[stage], completed=done, total=total)
 
         yield report
@@ -117,19 +119,34 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
+def say(text: object = "", *, err: bool = False) -> None:
+    """Print a line, or several, without what a terminal would obey."""
+    typer.echo(terminal_text(text), err=err)
+
+
+def ask(question: str, default: str) -> str:
+    """Return what is typed as the answer to a question."""
+    return str(typer.prompt(terminal_text(question), default=default, show_default=False))
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document, in ASCII if the output is not in UTF-8."""
     utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=not utf8))
+    # Of what a terminal obeys, json.dumps escapes only the first 32 characters.
+    lines = json.dumps(value, indent=2, ensure_ascii=not utf8)
+    typer.echo(COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", lines))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table with its first column aligned left and the others right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(
+            Text(terminal_text(name)), justify="left" if i == 0 else "right", no_wrap=True
+        )
     for row in rows:
-        table.add_row(*(Text(f"{v:.4f}" if isinstance(v, float) else str(v)) for v in row))
+        cells = (f"{v:.4f}" if isinstance(v, float) else terminal_text(v) for v in row)
+        table.add_row(*(Text(cell.replace("\n", " ")) for cell in cells))
     # A file or a pipe has no width, so that no cell is cut off.
     console = Console(soft_wrap=True, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
@@ -152,7 +169,7 @@ def print_cast(cast: Cast) -> None:
     rest = len(cast.characters) - _MOST_CHARACTERS
     groups = Counter(one.group for one in cast.characters)
     background, small = groups["background"], groups["small"]
-    typer.echo(
+    say(
         f"\n{counted(len(cast.characters), 'character')}"
         + (f", {background} of them background" if background else "")
         + (f", {small} too small to tell" if small else "")

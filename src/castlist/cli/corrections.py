@@ -21,6 +21,7 @@ from castlist.cli.common import (
     print_json,
     print_table,
     progress,
+    say,
 )
 from castlist.errors import InputError
 from castlist.io.files import printable
@@ -179,7 +180,7 @@ def _undo_or_redo(cast: Path, method: Literal["undo", "redo"], participle: str) 
 
     with _correcting(cast) as corrections:
         event = getattr(corrections, method)()
-        typer.echo(f"{participle}: {describe_event(corrections, event)}")
+        say(f"{participle}: {describe_event(corrections, event)}")
 
 
 @contextmanager
@@ -222,7 +223,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
             ])  # fmt: skip
             return
         if not history:
-            typer.echo("No corrections yet.")
+            say("No corrections yet.")
             return
         rows = [
             [
@@ -240,9 +241,7 @@ def log(cast: CastFolder, json: Json = False) -> None:
             track = f"track {one.anchor.track} of {one.anchor.video}"
             at = f" at {one.anchor.faces[0][0]:.1f} s" if one.anchor.faces else ""
             reason = "shows another face now" if len(one.there) else "is not in this scan"
-            typer.echo(
-                f"{one.event.number}: {track}{at} {reason}; the correction does not apply to it"
-            )
+            say(f"{one.event.number}: {track}{at} {reason}; the correction does not apply to it")
 
 
 def recluster(
@@ -271,7 +270,7 @@ def recluster(
         with progress() as report:
             proposal = propose(corrections, finetune, progress=report)
         if not proposal.changes:
-            typer.echo("Nothing would change.")
+            say("Nothing would change.")
             return
         titles = {one.number: one.title for one in corrections.cast.characters}
         rows = [
@@ -285,7 +284,7 @@ def recluster(
         print_table(["from", "to", "tracks"], rows)
         if len(proposal.given_up):
             given_up = overlap_summary(corrections.tracks, proposal.given_up)
-            typer.echo(printable(given_up_line(proposal.n_characters, given_up)))
+            say(printable(given_up_line(proposal.n_characters, given_up)))
         if yes or _confirmed():
             accept(corrections, proposal)
             print_cast(corrections.cast)

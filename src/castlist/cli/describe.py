@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import Device, Threads, progress, read_names
+from castlist.cli.common import Device, Threads, progress, read_names, say
 from castlist.cli.models import licences_shown
 from castlist.errors import counted
 from castlist.io.output_guard import check_file
@@ -66,9 +66,7 @@ def describe(
         )
         write_tracks(out, tracks)
     if faceless:
-        typer.echo(
-            f"skipped {counted(len(faceless), 'picture')} without a face, such as {faceless[0]}"
-        )
+        say(f"skipped {counted(len(faceless), 'picture')} without a face, such as {faceless[0]}")
     n_people = len(set(tracks.identity.tolist()))
     who = "1 person" if n_people == 1 else f"{n_people} people"
-    typer.echo(f"{counted(len(tracks), 'track')} of {who}: {out}")
+    say(f"{counted(len(tracks), 'track')} of {who}: {out}")

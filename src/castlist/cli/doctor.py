@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from castlist._version import __version__
-from castlist.cli.common import Json, print_json, print_table, waiting
+from castlist.cli.common import Json, print_json, print_table, say, waiting
 from castlist.errors import CastlistError, counted, first_line
 
 if TYPE_CHECKING:
@@ -200,13 +200,13 @@ def _encodes_h264() -> bool:
 
 
 def _print(found: dict[str, Any]) -> None:
-    typer.echo(
+    say(
         f"castlist {found['castlist']}, Python {found['python']}, {found['platform']}, "
         f"{counted(found['cores'], 'core')}\n"
     )
     packages = found["packages"]
     print_table(["package", "version"], [[name, packages[name] or "missing"] for name in REQUIRED])
-    typer.echo()
+    say()
     print_table(
         ["optional package", "version", "for"],
         [
@@ -215,7 +215,7 @@ def _print(found: dict[str, Any]) -> None:
             for name, (extra, purpose) in OPTIONAL.items()
         ],
     )  # fmt: skip
-    typer.echo()
+    say()
     print_table(
         ["weights", "state", "licence", "commercial"],
         [
@@ -225,7 +225,7 @@ def _print(found: dict[str, Any]) -> None:
         ],
     )  # fmt: skip
     if found["plugins"]:
-        typer.echo()
+        say()
         print_table(
             ["plugin", "kind", "package", "state"],
             [[one["name"], one["kind"], one["package"], one["problem"] or "ok"]
@@ -234,13 +234,13 @@ def _print(found: dict[str, Any]) -> None:
     cache, config = found["cache"], found["config"]
     state = "" if cache["writable"] else " (cannot be written to: networks start more slowly)"
     devices = (f"{one} ({', '.join(backends)})" for one, backends in found["devices"].items())
-    typer.echo(f"\ndevices: {'; '.join(devices) or 'none'}")
-    typer.echo(f"cache: {cache['folder'] or 'no home folder: set CASTLIST_CACHE'}{state}")
-    typer.echo(f"settings: {config['file']}" + ("" if config["exists"] else " (not there)"))
-    typer.echo(f"H.264 of `reel` and `blur`: {'libx264' if found['h264'] else 'none, MPEG-4'}")
+    say(f"\ndevices: {'; '.join(devices) or 'none'}")
+    say(f"cache: {cache['folder'] or 'no home folder: set CASTLIST_CACHE'}{state}")
+    say(f"settings: {config['file']}" + ("" if config["exists"] else " (not there)"))
+    say(f"H.264 of `reel` and `blur`: {'libx264' if found['h264'] else 'none, MPEG-4'}")
     if "speed" in found:
         speed = found["speed"]
-        typer.echo(
+        say(
             f"speed: {speed['frames_per_second']:.0f} frames searched and "
             f"{speed['faces_per_second']:.0f} faces described per second, "
             f"{counted(speed['threads'], 'thread')}; a scan searches 5 frames per second of video"

@@ -17,6 +17,7 @@ from castlist.cli.common import (
     print_table,
     progress,
     read_with_model,
+    say,
     waiting,
 )
 
@@ -66,7 +67,7 @@ def evaluate(
     names |= {"wcp": "WCP", "ari": "ARI", "pairwise_f": "pairwise F", "bcubed_f": "B-cubed F"}
     print_table(["", "value"], [[names.get(name, name), value] for name, value in scores.items()])
     if figure is not None:
-        typer.echo(f"\n{figure}")
+        say(f"\n{figure}")
 
 
 def stats(
@@ -105,4 +106,4 @@ def stats(
         [[name, *row] for name, row in zip(Statistics.ROWS, values, strict=True)],
     )
     if figure is not None:
-        typer.echo(f"\n{figure}")
+        say(f"\n{figure}")

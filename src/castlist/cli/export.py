@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder
+from castlist.cli.common import CastFolder, say
 from castlist.export.mot import By
 from castlist.export.nfo import Kind
 from castlist.export.write import FORMATS, ExportSettings, To, export_cast, export_lines
@@ -78,7 +78,7 @@ def export(
                 typer.echo(text.encode(), nl=False)
             return
         for path in export_cast(corrections, to, out, settings):
-            typer.echo(printable(str(path)))
+            say(printable(str(path)))
 
 
 _FORMATS = "\n    ".join(f"- `{to}`: {form.about} ({form.tool})" for to, form in FORMATS.items())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import Boxes, Data, progress, waiting
+from castlist.cli.common import Boxes, Data, progress, say, waiting
 from castlist.errors import counted
 from castlist.io.output_guard import check_file
 
@@ -62,9 +62,9 @@ def finetune(
     pairs = len(tracks.overlaps())
     if pairs:
         shared = f"{counted(pairs, 'pair')} of which {'shares' if pairs == 1 else 'share'} a frame"
-        typer.echo(f"tuned on {counted(len(tracks), 'track')}, {shared}: {out}")
+        say(f"tuned on {counted(len(tracks), 'track')}, {shared}: {out}")
     else:
-        typer.echo(
+        say(
             f"no two of {counted(len(tracks), 'track')} share a frame: there is nothing to learn "
             f"from, and the model is unchanged: {out}"
         )

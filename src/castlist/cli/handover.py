@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, Json, print_json, print_table, progress
+from castlist.cli.common import CastFolder, Json, print_json, print_table, progress, say
 from castlist.errors import InputError, counted
 
 People = Annotated[
@@ -79,7 +79,7 @@ def find(
     ]
     print_table(["video", "from", "to", "seconds", "seen"], rows)
     total = sum(one.seconds for one in scenes)
-    typer.echo(f"\n{counted(len(scenes), 'scene')}, {total:.1f} s")
+    say(f"\n{counted(len(scenes), 'scene')}, {total:.1f} s")
 
 
 def reel(
@@ -118,9 +118,9 @@ def reel(
             corrections, [person, *(together or ())], out, without=without or (),
             settings=SceneSettings(gap=gap, pad=pad), to=to, exact=exact, progress=report,
         )  # fmt: skip
-    typer.echo(f"{printable(str(out))}: {counted(len(scenes), 'scene')}, {seconds:.1f} s")
+    say(f"{printable(str(out))}: {counted(len(scenes), 'scene')}, {seconds:.1f} s")
     if not exact and (more := seconds_before(scenes, seconds)) >= 1:
-        typer.echo(
+        say(
             f"{more:.1f} s of it are before the scenes, from key frames on; use --exact to "
             "leave them out"
         )
@@ -144,7 +144,7 @@ def graph(
     with Corrections(cast) as corrections:
         found = write_graph(corrections, out, gap)
     characters, pairs = counted(len(found.labels), "character"), counted(len(found.shared), "pair")
-    typer.echo(f"{printable(str(out))}: {characters}, {pairs} seen together")
+    say(f"{printable(str(out))}: {characters}, {pairs} seen together")
 
 
 def blur(
@@ -181,9 +181,9 @@ def blur(
             corrections, out, visible=all_but or (), video=video, cover=Cover(cover),
             progress=report,
         )  # fmt: skip
-    typer.echo(f"{printable(str(out))}\n\nA face that was not found is not covered.")
+    say(f"{printable(str(out))}\n\nA face that was not found is not covered.")
     if unsure:
-        typer.echo("Check these stretches:\n")
+        say("Check these stretches:\n")
         print_table(
             ["from", "to", "why"],
             [[clock_in_tenths(one.start), clock_in_tenths(one.end), one.why] for one in unsure],
@@ -232,4 +232,4 @@ def voices(
         check_file(out, subtitles.suffix.lower())
         (spoken,) = speech.values()
         write_lines(out, [named_subtitles(subtitles, found, spoken)])
-        typer.echo(f"\n{printable(str(out))}", err=json)
+        say(f"\n{printable(str(out))}", err=json)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castlist.cli.common import OnRay, RayAddress, ScanModel, print_cast, progress, waiting
+from castlist.cli.common import OnRay, RayAddress, ScanModel, print_cast, progress, say, waiting
 from castlist.errors import CastlistError, InputError
 from castlist.io.files import printable
 
@@ -91,7 +91,7 @@ def add(
     with _reported(cast), waiting("adding"):
         conflicts, new = add_cast(cast, folder)
     _show(cast, conflicts)
-    typer.echo(f"{new} of them {'is' if new == 1 else 'are'} new")
+    say(f"{new} of them {'is' if new == 1 else 'are'} new")
 
 
 def remove(
@@ -141,10 +141,10 @@ def _show(folder: Path, conflicts: Sequence[NameConflict]) -> None:
                 f"{folder} is complete except for its report: {error}; run `castlist report "
                 f"{folder}` to write it"
             ) from error
-        typer.echo(printable(str(page)))
+        say(printable(str(page)))
         print_cast(corrections.cast)
     for conflict in conflicts:
         one, other = conflict.numbers
-        typer.echo(printable(
+        say(printable(
             f"? {conflict}. If they are one person: castlist merge {folder} {one} {other}"
         ))  # fmt: skip

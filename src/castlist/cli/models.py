@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from castlist.cli.common import Json, print_json, print_table, progress
+from castlist.cli.common import Json, print_json, print_table, progress, say
 from castlist.errors import CastlistError
 from castlist.video import weights
 from castlist.video.weights import REGISTRY, LicenceWarning, Weights
@@ -57,7 +57,7 @@ def fetch(
     for entry in wanted:
         with licences_shown(), progress() as report:
             path = weights.fetch(entry.name, report)
-        typer.echo(path)
+        say(path)
 
 
 @models.command()
@@ -84,12 +84,12 @@ def licence(name: Annotated[str, typer.Argument(help="Name of the weights.")]) -
     Example: `castlist models licence edgeface`
     """
     entry = weights.known(name)
-    typer.echo(f"{entry.name}: {entry.file}")
-    typer.echo(f"licence: {entry.licence}")
-    typer.echo(f"commercial use: {'yes' if entry.commercial else 'no'}")
-    typer.echo(f"SHA-256: {entry.sha256}")
+    say(f"{entry.name}: {entry.file}")
+    say(f"licence: {entry.licence}")
+    say(f"commercial use: {'yes' if entry.commercial else 'no'}")
+    say(f"SHA-256: {entry.sha256}")
     for source in entry.sources:
-        typer.echo(f"source: {source}")
+        say(f"source: {source}")
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def licences_shown() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                typer.echo(f"castlist: warning: {warning.message}", err=True)
+                say(f"castlist: warning: {warning.message}", err=True)
 
 
 def _describe(entry: Weights) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import waiting
+from castlist.cli.common import say, waiting
 
 
 def open(
@@ -33,4 +33,4 @@ def open(
 
     with waiting("looking for videos"):
         library = Library(folder)
-    serve(library, port=port, browser=browser, tell=typer.echo)
+    serve(library, port=port, browser=browser, tell=say)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from castlist.cli.common import print_cast, print_table, progress
+from castlist.cli.common import ask, print_cast, print_table, progress, say
 from castlist.errors import InputError, counted
 from castlist.io.files import printable, replacing
 
@@ -48,14 +48,14 @@ def name_from_photos(
                 photos, open_detector(device=device), opened, progress=report
             )
         for one in left:
-            typer.echo(f"not used: {one}", err=True)
+            say(f"not used: {one}", err=True)
         if not known.people:
             raise InputError(f"{photos}: no photo shows exactly one face")
         save_photos(cast.folder, known)
         matches = photo_matches(cast, known)
         asked = open_matches(cast, matches)
         for line in _notes(cast, known, matches):
-            typer.echo(line)
+            say(line)
         if asked:
             _ask(cast, known, asked)
 
@@ -90,7 +90,7 @@ def _ask(cast: Corrections, known: Photos, asked: list[PhotoMatch]) -> None:
     ]
     print_table(["", "photo", "character", "alike"], rows)
     more = f" (the first {MOST_ROWS})" if len(asked) > MOST_ROWS else ""
-    typer.echo(f"\nBoth faces of each question: {printable(str(sheet))}{more}")
+    say(f"\nBoth faces of each question: {printable(str(sheet))}{more}")
     said = {"yes": 0, "no": 0, "skip": 0}
     for k, match in enumerate(asked, 1):
         answer = _answer(cast, k, match)
@@ -102,13 +102,13 @@ def _ask(cast: Corrections, known: Photos, asked: list[PhotoMatch]) -> None:
     if said["yes"]:
         print_cast(cast.cast)
     if left:
-        typer.echo(
+        say(
             f"\nNot answered: {counted(left, 'question')}. Answer on the review page, or later: "
             f"castlist review {printable(str(cast.folder))}"
         )
     else:
         remove_photos(cast.folder)
-        typer.echo("\nAll questions are answered. The copies of the photos were removed.")
+        say("\nAll questions are answered. The copies of the photos were removed.")
 
 
 def _left(cast: Corrections, known: Photos) -> int:
@@ -129,7 +129,7 @@ def _answer(cast: Corrections, k: int, match: PhotoMatch) -> str:
         answer = ""
         while answer not in _KEYS:
             text = f"{k}. Is {title} {match.name}? [y]es, [n]o, [s]kip, [q]uit"
-            answer = typer.prompt(printable(text), default="s", show_default=False).strip().lower()
+            answer = ask(text, default="s").strip().lower()
             answer = answer[:1] if answer in (*_KEYS, *_KEYS.values()) else answer
     except typer.Abort:
         return "quit"
@@ -140,7 +140,7 @@ def _answer(cast: Corrections, k: int, match: PhotoMatch) -> str:
             accept_match(cast, match)
         except OverlappingTracksError as error:
             number = cast.character(match.name).number
-            typer.echo(
+            say(
                 f"not named: {error}; if it is a mirror or a split screen: castlist merge "
                 f"{printable(str(cast.folder))} {number} {match.character} --waive"
             )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import typer
-
-from castlist.cli.common import CastFolder
+from castlist.cli.common import CastFolder, say
 from castlist.io.files import printable
 
 
@@ -19,4 +17,4 @@ def report(cast: CastFolder) -> None:
     from castlist.report.page import report_folder
 
     with closing(Corrections(cast)) as corrections:
-        typer.echo(printable(str(report_folder(corrections))))
+        say(printable(str(report_folder(corrections))))

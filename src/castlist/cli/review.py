@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import CastFolder, ScanModel
+from castlist.cli.common import CastFolder, ScanModel, say
 
 
 def review(
@@ -32,4 +32,4 @@ def review(
     """
     from castlist.review.serve import serve
 
-    serve(cast, video=video, model=model, port=port, browser=browser, tell=typer.echo)
+    serve(cast, video=video, model=model, port=port, browser=browser, tell=say)

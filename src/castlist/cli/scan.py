@@ -20,6 +20,7 @@ from castlist.cli.common import (
     print_json,
     print_table,
     progress,
+    say,
 )
 from castlist.cli.models import licences_shown
 from castlist.errors import InputError, counted
@@ -41,7 +42,7 @@ def _read_defaults(context: typer.Context, videos: list[Path]) -> list[Path]:
 
     path = find_config(videos or ())  # no videos: a shell asks for completions
     if path is not None:
-        typer.echo(f"castlist: settings from {printable(str(path))}", err=True)
+        say(f"castlist: settings from {printable(str(path))}", err=True)
         context.default_map = dict(read_config(path))
     return videos
 
@@ -184,7 +185,7 @@ def scan(
         _print_table(done)
     for outcome in failed:
         hint = _OTHER_VIDEO if outcome.other else ""
-        typer.echo(f"castlist: {printable(outcome.failed)}{hint}", err=True)
+        say(f"castlist: {printable(outcome.failed)}{hint}", err=True)
     if failed:
         raise InputError(
             f"{len(failed)} of {counted(len(outcomes), 'video')} could not be scanned; "
@@ -222,7 +223,7 @@ def _print_table(done: list[Outcome]) -> None:
     ]  # fmt: skip
     print_table(["video", "characters", "tracks", "length"], rows)
     seconds = sum(outcome.summary["duration"] for outcome in done)
-    typer.echo(
+    say(
         f"\n{counted(len(done), 'video')}, {lasting(seconds)} in all; "
         "each cast folder has a report.html"
     )
@@ -235,9 +236,9 @@ def _print_table(done: list[Outcome]) -> None:
 
 def _print(found: Scan) -> None:
     cast, counts = found.cast, found.run["counts"]
-    typer.echo(f"\n{found.run['video']['name']}")
+    say(f"\n{found.run['video']['name']}")
     if not cast.characters:
-        typer.echo(
+        say(
             f"No faces were found in {counts.get('pictures', 0)} frames. The smallest face that "
             f"could be detected is {counts.get('smallest_face', 0)} pixels wide. If the video "
             "shows faces, try a larger --look-width with a smaller --min-face, a lower "
@@ -248,10 +249,10 @@ def _print(found: Scan) -> None:
         _print_given_up(counts, found.run["given_up"])
     _print_read_until(found.run["video"])
     if counts.get("damaged_packets"):
-        typer.echo(f"{counts['damaged_packets']} damaged packets were skipped.")
+        say(f"{counts['damaged_packets']} damaged packets were skipped.")
     _print_set_aside(found.set_aside)
     _print_lost(found.lost, found.folder)
-    typer.echo(printable(str(found.report)))
+    say(printable(str(found.report)))
 
 
 def _print_read_until(about: dict[str, Any], video: Path | None = None) -> None:
@@ -263,19 +264,19 @@ def _print_read_until(about: dict[str, Any], video: Path | None = None) -> None:
             f"Read until {lasting(about['read_until'])} of {lasting(about['duration'])}: the rest "
             "of the video is missing or damaged."
         )
-        typer.echo(printable(line if video is None else f"{video}: {line}"))
+        say(printable(line if video is None else f"{video}: {line}"))
 
 
 def _print_set_aside(log: str | Path | None) -> None:
     """Print where the corrections of a replaced cast are."""
     if log is not None:
-        typer.echo(f"The corrections of the replaced cast are in {printable(str(log))}.")
+        say(f"The corrections of the replaced cast are in {printable(str(log))}.")
 
 
 def _print_lost(lost: int, folder: Path) -> None:
     """Print how many tracks of corrections this scan does not have."""
     if lost:
-        typer.echo(
+        say(
             f"{counted(lost, 'corrected track')} of earlier scans {'was' if lost == 1 else 'were'} "
             f"not found in this one; `castlist log {printable(str(folder))}` lists what does not "
             "apply."
@@ -290,4 +291,4 @@ def _print_given_up(
 
     if given_up["count"]:
         line = given_up_line(counts.get("characters", 0), given_up)
-        typer.echo(printable(line if video is None else f"{video}: {line}"))
+        say(printable(line if video is None else f"{video}: {line}"))

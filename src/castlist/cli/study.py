@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from castlist.cli.common import progress, waiting
+from castlist.cli.common import progress, say, waiting
 
 
 def study(
@@ -47,6 +47,6 @@ def study(
     with waiting("drawing"):
         files = write_study(out, read, results)
     if plan.is_dir():
-        typer.echo(markdown_of(columns_table(read, results)))
+        say(markdown_of(columns_table(read, results)))
     for file in files:
-        typer.echo(file)
+        say(file)

@@ -16,6 +16,7 @@ from castlist.cli.common import (
     print_table,
     progress,
     read_names,
+    say,
     waiting,
 )
 from castlist.errors import CollapseWarning
@@ -197,7 +198,7 @@ def train(
             restart=restart, progress=report,
         )  # fmt: skip
     for warning in caught:
-        typer.echo(f"castlist: warning: {warning.message}", err=True)
+        say(f"castlist: warning: {warning.message}", err=True)
     best = result.model.validation
     if json:
         print_json(
@@ -213,7 +214,7 @@ def train(
         rows.append(["operating", best["epoch"], best["b"] if settings.loss == "ball" else "–",
                      best["operating"], best["n_characters"], *found])  # fmt: skip
     print_table(["validation", "epoch", "b", "τ", "#Ch", "#Cl", "NMI", "WCP"], rows)
-    typer.echo(f"\n{out / MODEL}")
+    say(f"\n{out / MODEL}")
 
 
 def _widths(text: str) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ def test_the_number_of_threads_can_be_set():
     try:
         set_threads(3)
         assert n_threads() == 3
-        with pytest.raises(InputError, match="number of threads must be at least 1, not 0"):
+        with pytest.raises(InputError, match="number of threads must be 1 to 1,024, not 0"):
             set_threads(0)
     finally:
         set_threads(None)

@@ -26,6 +26,8 @@ J = TypeVar("J")
 R = TypeVar("R")
 P = ParamSpec("P")
 
+#: More threads than any machine has cores: a mistake, and too many to start.
+MOST_THREADS = 1024
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds per period, or "max"
 _n_threads: int | None = None
 _limits = threading.Lock()
@@ -35,8 +37,8 @@ _restore = ExitStack()  # closed by the last of them
 
 def set_threads(number: int | None) -> None:
     """Set the number of threads of this process; None for one per core."""
-    if number is not None and number < 1:
-        raise InputError(f"the number of threads must be at least 1, not {number}")
+    if number is not None and not 1 <= number <= MOST_THREADS:
+        raise InputError(f"the number of threads must be 1 to {MOST_THREADS:,}, not {number}")
     global _n_threads
     _n_threads = number
 

@@ -74,6 +74,29 @@ def test_what_is_wrong_in_the_file_is_named(film, text, says):
     assert not film.with_suffix(".cast").exists()
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("threads = 1000000", "the number of threads must be 1 to 1,024, not 1000000"),
+        (f"threads = 1{'0' * 5000}", "not a readable TOML file"),
+        (f"min-face = 1{'0' * 400}", "min-face in [scan] is too large a number"),
+        ("min-face = 1000000", "the smallest face must be 1 to 10,000 pixels wide"),
+        (f"sample-rate = 1{'0' * 400}", "sample-rate in [scan] is too large a number"),
+        ("sample-rate = nan", "--sample-rate"),
+        ("sample-rate = inf", "the sample rate must be above 0 and at most 1,000"),
+        ("min-score = nan", "--min-score"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_number_that_no_machine_can_do_is_refused(film, setting, says):
+    path = write(film.parent / NAME, f"[scan]\n{setting}\n")
+    said = castlist("scan", film, code=2).stderr
+    assert says in said
+    assert str(path) in said
+    assert "Traceback" not in said
+    assert not film.with_suffix(".cast").exists()
+
+
 def test_a_number_out_of_range_is_refused_after_the_name_of_the_file(film):
     path = write(film.parent / NAME, "[scan]\nmin-face = 0\n")
     said = castlist("scan", film, code=2).stderr

@@ -36,6 +36,7 @@ KEYS: dict[str, type] = {
 }
 #: Keys that load code or files, or download: only in the file of the user's config folder.
 USER_ONLY = frozenset({"detector", "describer", "model"})
+_MOST = 2**31  # no setting is larger; more digits cannot be computed with
 _NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -71,7 +72,7 @@ def read_config(path: Path) -> dict[str, Any]:
     where = printable(str(path))
     try:
         document = tomllib.loads(read_small(path, _MAX_SIZE).decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # not UTF-8 or TOML, or a long number
         raise InputError(f"{where}: not a readable TOML file ({error})") from error
     for key in document.keys() - {"scan"}:
         raise InputError(f"{where}: unknown table or key {key!r}; settings are in the table [scan]")
@@ -88,6 +89,8 @@ def read_config(path: Path) -> dict[str, Any]:
                 "come with the video"
             )
         kind = KEYS[key]
+        if type(value) is int and abs(value) > _MOST:
+            raise InputError(f"{where}: {key} in [scan] is too large a number")
         given = float(value) if kind is float and type(value) is int else value
         if type(given) is not kind:
             raise InputError(f"{where}: {key} in [scan] must be {_NAMES[kind]}, not {value!r}")

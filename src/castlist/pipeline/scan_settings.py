@@ -76,3 +76,5 @@ class ScanSettings:
             raise InputError(f"the minimum score must be between 0 and 1, not {score}")
         if width is not None and not 64 <= width <= 16_384:
             raise InputError(f"the look width must be 64 to 16,384 pixels, not {width}")
+        if not 1 <= self.tracking.min_face <= 10_000:  # also no number too large to compute with
+            raise InputError("the smallest face must be 1 to 10,000 pixels wide")

@@ -19,7 +19,7 @@ EPOCH_TIMES = frozenset({"train_seconds", "validate_seconds"})
 #: The study's one measurement of time, and the table that shows it.
 MEASURED = re.compile(r"cache/seconds-an-epoch-\w+\.json")
 SHOWN = {
-    "tables.md": re.compile(r"## Seconds of one epoch.*?(?=\n## |\Z)", re.S),
+    "tables.md": re.compile(r"## Seconds per epoch.*?(?=\n## |\Z)", re.S),
     "index.html": re.compile(r"<section[^>]*seconds.*?</section>", re.S),
 }
 
@@ -65,7 +65,9 @@ def _plain(path: Path, folder: Path) -> bytes:
     if name == "corrections.db":
         return "\n".join(_dump(path)).encode()
     if name in SHOWN:
-        return SHOWN[name].sub("", path.read_text("utf-8")).encode()
+        plain, shown = SHOWN[name].subn("", path.read_text("utf-8"))
+        assert shown == 1, f"{path}: {shown} tables of times"
+        return plain.encode()
     return path.read_bytes()
 
 

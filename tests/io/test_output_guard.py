@@ -9,6 +9,8 @@ import pytest
 from castlist import InputError
 from castlist.cast import cast_file, episodes, folder
 from castlist.cast.corrections import Corrections
+from castlist.cast.events import Reversed
+from castlist.cast.log import Log
 from castlist.cast.series import join
 from castlist.io.output_guard import OWN, check_file, check_for_run, check_for_scan, is_cast
 from datasets.synthetic_casts import episode, made_video, write_folder
@@ -104,7 +106,9 @@ def _make(home, names):
     for name in names:
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith("/"):
+        if name == "corrections.db":
+            Log(path).append("undo", Reversed(event=1), 0)
+        elif name.endswith("/"):
             path.mkdir(exist_ok=True)
         else:
             path.write_text(json.dumps({"stages": {}} if name == "run.json" else {}))

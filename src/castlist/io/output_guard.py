@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from castlist.errors import InputError
@@ -20,21 +22,32 @@ _PART = re.compile(r"settings\.json|faces|before|\d+\.npz")
 
 
 def is_cast(folder: Path) -> bool:
-    """Return whether a folder is a cast, complete or not. One common file name is not enough."""
+    """Return whether a folder is a cast, complete or not, by what castlist writes into its files.
+
+    The names of files are not enough: others write a ``run.json`` and a folder ``faces``, too.
+    """
     return (
-        _has(folder, "corrections.db")
+        _is_manifest(_json(folder / "run.json"))
         or is_joined(folder)
-        or (_has(folder, "tracks.parquet") and _has(folder, "cast.json", "run.json"))
-        or "stages" in _manifest(folder)
-        or (
-            os.path.isdir(folder / "parts") and all(map(_PART.fullmatch, _listed(folder / "parts")))
-        )
+        or _is_log(folder / "corrections.db")
+        or (_has(folder, "tracks.parquet") and "threshold" in _json(folder / "cast.json"))
+        or has_checkpoint(folder)
     )
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Return whether a scan has begun in a folder, and was stopped or is running."""
+    parts = folder / "parts"
+    if not os.path.isdir(parts) or not all(map(_PART.fullmatch, _listed(parts))):
+        return False
+    # At first there is nothing in it, and nothing else in the folder.
+    return "fingerprint" in _json(parts / "settings.json") or OWN.issuperset(_listed(folder))
 
 
 def is_joined(folder: Path) -> bool:
     """Return whether a folder is a cast of several videos, damaged or not."""
-    return "videos" in _manifest(folder) or (
+    run = _json(folder / "run.json")
+    return ("videos" in run and _is_manifest(run)) or (
         os.path.isdir(folder / "episodes") and _has(folder, "run.json", "cast.json")
     )
 
@@ -98,9 +111,34 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-def _manifest(folder: Path) -> dict[str, object]:
+def _is_manifest(run: dict[str, object]) -> bool:
+    """Return whether a scan or a join wrote a ``run.json``."""
+    return isinstance(run.get("stages"), dict) or (
+        isinstance(run.get("settings"), dict)
+        and (isinstance(run.get("video"), dict) or isinstance(run.get("videos"), list))
+    )
+
+
+def _is_log(path: Path) -> bool:
+    """Return whether a file is a log of corrections, without writing anything beside it."""
+    # By SQLite: to open the file here would release the locks that this process has on it.
+    if not is_own_file(path):
+        return False
+    place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        value = read_json(folder / "run.json") if is_own_file(folder / "run.json") else {}
+        with closing(sqlite3.connect(place, uri=True)) as db:
+            rows = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+    # A process that was killed may have left all tables in the file beside it.
+    beside = path.with_name(f"{path.name}-wal")
+    return {("events",), ("anchors",)} <= set(rows) or (not rows and is_own_file(beside))
+
+
+def _json(path: Path) -> dict[str, object]:
+    """Return the content of a file of a cast; empty if it is missing, damaged or a link."""
+    try:
+        value = read_json(path) if is_own_file(path) else {}
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

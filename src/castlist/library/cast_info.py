@@ -15,6 +15,7 @@ from castlist.cast.log import Log
 from castlist.errors import CastlistError, InputError, first_line
 from castlist.io.cast_files import refuse_links
 from castlist.io.files import printable
+from castlist.io.output_guard import is_cast
 from castlist.pipeline.run_manifest import read_manifest
 from castlist.pipeline.scan import PARTS
 
@@ -83,10 +84,11 @@ def read_cast_info(folder: Path) -> CastInfo:
         return CastInfo(folder, problem=first_line(error))
     run = read_manifest(folder / RUN)
     # os.path answers False for what is not accessible; Path raises.
-    complete, begun = os.path.isfile(folder / CAST), os.path.isdir(folder / PARTS)
-    if not run and not begun:
-        what = "run.json is missing or damaged" if complete else "not a cast folder"
-        return CastInfo(folder, problem=f"{what}; scan the video again")
+    complete = os.path.isfile(folder / CAST)
+    if not run and complete:
+        return CastInfo(folder, problem="run.json is missing or damaged; scan the video again")
+    if not is_cast(folder):
+        return CastInfo(folder, problem="not a cast folder; scan the video again")
     listed, joined = run.get("videos"), "videos" in run
     entries = listed if isinstance(listed, list) else [run.get("video")]
     films = [film for film in entries if isinstance(film, dict)]

@@ -151,7 +151,7 @@ class ScanQueue:
                 self._stop(job)
         for job in chosen:
             if job.state != "waiting":
-                discard_unfinished(job.folder)
+                discard_unfinished(job.folder, job.video, replace=job.options.replace)
 
     def move(self, videos: Sequence[Path], by: int) -> None:
         """Move scans by one place towards the front (-1) or the end (1)."""

@@ -67,3 +67,39 @@ def orient(path: Path, matrix: tuple[float, float, float, float]) -> Path:
     struct.pack_into(">9i", data, at, a, b, 0, c, d, 0, 0, 0, 1 << 30)
     path.write_bytes(bytes(data))
     return path
+
+
+def write_with_sound(
+    path: Path, images: Iterable[Image], fps: int = 25, *, sound: float, delay: float = 0.0,
+    codec: str = "libx264", **options: str,
+) -> Path:  # fmt: skip
+    """Write a video with so many seconds of sound, whose first picture comes after ``delay``."""
+    with av.open(str(path), "w", container_options=options) as container:
+        stream = container.add_stream(codec, rate=fps)
+        audio = container.add_stream("aac", rate=48_000, layout="mono")
+        assert isinstance(stream, av.VideoStream)
+        assert isinstance(audio, av.AudioStream)
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        tone = np.sin(np.arange(1024) * 0.2)[None].astype(np.float32)
+        blocks = iter(range(int(sound * 48_000 / 1024)))
+
+        def hum(until: float) -> None:
+            for k in blocks:
+                block = av.AudioFrame.from_ndarray(tone, "fltp", "mono")
+                block.sample_rate, block.pts = 48_000, 1024 * k
+                container.mux(audio.encode(block))
+                if (k + 1) * 1024 / 48_000 > until:
+                    return
+
+        for i, image in enumerate(images):
+            if not i:
+                stream.height, stream.width = image.shape[:2]
+            hum(delay + i / fps)
+            frame = av.VideoFrame.from_ndarray(image, "bgr24").reformat(format="yuv420p")
+            frame.pts, frame.time_base = round(1000 * (delay + i / fps)), Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+        hum(sound)
+        container.mux(audio.encode(None))
+    return path

@@ -34,7 +34,8 @@ def test_a_valid_run_manifest_is_accepted():
         {"video": {"duration": float("nan")}}, {"video": {"duration": 1e400}},
         {"video": {"duration": "60"}}, {"video": {"rate": "abc"}}, {"video": {"rate": True}},
         {"video": {"size": [1]}}, {"video": {"size": 7}}, {"video": {"size": [1, float("inf")]}},
-        {"video": {"stored_size": [1]}}, {"video": {"name": 5}}, {"video": {"path": "a\0b"}},
+        {"video": {"stored_size": [1]}}, {"video": {"delay": -1}}, {"video": {"name": 5}},
+        {"video": {"path": "a\0b"}},
     ],
 )  # fmt: skip
 def test_an_invalid_run_manifest_is_refused(change):

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from castlist.cast.corrections import Corrections
+from datasets.small_videos import plain, write_with_sound
 from datasets.synthetic_casts import made_video, write_film, write_folder, write_frames
 from robustness.review_server import Server
+from tests.export.casts import note_video
 from tests.programs import castlist
+from tests.review.test_watch_browser import serve, until
 
 #: Where to put pictures of the views, for the docs; nowhere if not given.
 PICTURES = os.environ.get("CASTLIST_SCREENSHOTS")
@@ -510,6 +513,46 @@ def test_a_track_is_cut_where_the_video_is_or_at_a_face(page, home):
     with Corrections(home) as cast:
         assert cast.picture_times(f"{track}a") == [start]
         assert cast.picture_times(f"{track}b") == [second]
+
+
+def test_a_video_whose_sound_begins_first_is_played_where_its_tracks_are(browser, home, tmp_path):
+    """Browsers count from the start of the file, and the cast from the first picture."""
+    delay = 3.0
+    note_video(home, delay=delay)
+    with Corrections(home) as cast:
+        number = cast.cast.characters[0].number
+        row = cast.character(number).tracks[-1]
+        track, (start, end) = str(cast.tracks.ids[row]), cast.tracks.spans[row].tolist()
+        pictures = [plain((9, 9, 9))] * round(5 * cast.cast.duration)
+    film = tmp_path / "late.mp4"
+    write_with_sound(film, pictures, 5, sound=len(pictures) / 5 + delay, delay=delay)
+    data = film.read_bytes()
+    middle = (start + end) / 2
+    with Server(home) as server:
+        context = browser.new_context()
+        page = open_page(context, server)
+        serve(page, data)
+        show(page, f"#/character/{number}", "character")
+        page.locator(f'[data-track="{track}"] [data-action=play]').click()
+        here = page.locator("[data-action=cut-here]")
+        here.wait_for()
+        time = page.evaluate("document.querySelector('video').currentTime")
+        assert start + delay - 0.01 <= time <= end + delay
+        page.evaluate(
+            "to => { const v = document.querySelector('video'); v.pause(); v.currentTime = to; }",
+            middle + delay,
+        )
+        page.wait_for_selector("[data-action=cut-here]:not([disabled])")
+        here.click()
+        at = float(page.locator("dialog[open] input").input_value())
+        assert at == pytest.approx(middle, abs=0.25)
+        page.keyboard.press("Escape")
+        show(page, f"#/watch/0?t={middle}&end={middle + 0.1}", "watch")
+        shown = "document.querySelector('video')"
+        until(page, f"{shown}.paused && {shown}.currentTime > {middle + delay - 0.3}")
+        assert page.evaluate(f"{shown}.currentTime") < middle + delay + 0.5
+        assert page.problems == []
+        context.close()
 
 
 def test_counts_agree_everywhere(page, home):

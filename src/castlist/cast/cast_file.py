@@ -68,10 +68,11 @@ def valid_embeddings(values: NDArray[Any]) -> bool:
 
 
 def _check_film(film: dict[str, Any]) -> None:
-    """Validate the entry of a video: duration, frame rate, size and names."""
+    """Validate the entry of a video: duration, delay, frame rate, sizes and names."""
     film["duration"] = check_number(film.get("duration", 0.0))
-    if film.get("rate") is not None:
-        check_number(film["rate"])
+    for key in ("rate", "delay"):
+        if film.get(key) is not None:
+            check_number(film[key])
     for key in ("size", "stored_size"):
         size = film.get(key)
         if size is not None:

@@ -80,8 +80,10 @@ def chapter_cues(timeline: Timeline) -> Iterator[str]:
 
 
 def _in_milliseconds(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
-    for start, end, title in chapter_list(timeline):
-        yield round(1000 * start), max(round(1000 * start) + 1, round(1000 * end)), title
+    for begin, end, title in chapter_list(timeline):
+        # The first one begins with the file, which may begin with sound alone.
+        start = round(1000 * timeline.played(begin)) if begin else 0
+        yield start, max(start + 1, round(1000 * timeline.played(end))), title
 
 
 def _escaped(text: str) -> str:

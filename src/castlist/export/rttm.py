@@ -16,7 +16,7 @@ def rttm_lines(timeline: Timeline) -> Iterator[str]:
     """Yield one turn per appearance."""
     uri = rttm_word(PurePath(timeline.video).stem or "video")
     for seen, person in timeline.in_order():
-        start, end = round(seen.start, 3), round(seen.end, 3)
+        start, end = (round(timeline.played(time), 3) for time in (seen.start, seen.end))
         yield (
             f"SPEAKER {uri} 1 {start:.3f} {max(end - start, 0.001):.3f} <NA> <NA> "
             f"{rttm_word(person.label)} <NA> <NA>\n"

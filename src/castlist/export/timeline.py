@@ -64,7 +64,7 @@ class Timeline:
     size : (int, int) or None
         Width and height as shown, in square pixels, as the boxes of the tracks are.
     duration : float
-        Seconds.
+        Seconds. All times of a cast are counted from the first frame.
     tracks : TrackSet
         Its face tracks.
     start, end : ndarray of float, shape (n_tracks,)
@@ -73,6 +73,8 @@ class Timeline:
         The people in it, in the order of the cast.
     stored_size : (int, int) or None
         Width and height of stored frames, turned upright, as other tools read them.
+    delay : float
+        Seconds by which the first frame comes later than the file begins, as with longer sound.
     """
 
     video: str
@@ -84,6 +86,7 @@ class Timeline:
     end: NDArray[np.float64]
     people: tuple[Person, ...]
     stored_size: tuple[int, int] | None = None
+    delay: float = 0.0
 
     @property
     def rate(self) -> Fraction:
@@ -99,6 +102,10 @@ class Timeline:
         """Return an appearance's first frame, and the one after its last."""
         first = frame_at(one.start, self.rate)
         return first, max(first + 1, frame_at(one.end, self.rate))
+
+    def played(self, time: float) -> float:
+        """Return the time at which players show what is at a time of the cast, in seconds."""
+        return time + self.delay
 
     def in_order(self) -> list[tuple[Appearance, Person]]:
         """Return all appearances by time; at the same time, the leading character's first."""
@@ -204,6 +211,7 @@ def _timeline(
     return Timeline(
         one_line(video), exact, _size(about.get("size")), duration, tracks, spans[:, 0],
         spans[:, 1], tuple(people), _size(about.get("stored_size")),
+        float(about.get("delay") or 0.0),
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ def vtt_lines(timeline: Timeline) -> Iterator[str]:
     """Yield the cues; those of people seen at the same time overlap."""
     yield "WEBVTT\n"
     for seen, person in timeline.in_order():
-        start = round(1000 * seen.start)
-        end = max(start + 1, round(1000 * seen.end))
+        start = round(1000 * timeline.played(seen.start))
+        end = max(start + 1, round(1000 * timeline.played(seen.end)))
         yield f"\n{vtt_clock(start)} --> {vtt_clock(end)}\n{vtt_text(person.label)}\n"
 
 

@@ -241,7 +241,7 @@ def _encode(
         rate = Fraction(video.rate).limit_denominator(1001)
         stream = add_pictures(target, video.size, rate)
         stream.codec_context.time_base = Fraction(1, 90_000)
-        sound = _Sound(source, target)
+        sound = _Sound(source, target, video.delay)
         # Boxes are of the video that was scanned; this may be a larger or smaller copy of it.
         scale = np.tile(np.divide(video.size, size if size and all(size) else video.size), 2)
         # A long video has thousands of tracks, and few of them at any time.
@@ -257,9 +257,10 @@ def _encode(
             picture = av.VideoFrame.from_ndarray(
                 np.ascontiguousarray(image[: stream.height, : stream.width]), "bgr24"
             )
-            picture.pts, picture.time_base = round(frame.time * 90_000), Fraction(1, 90_000)
+            moment = frame.time + video.delay  # sound may begin earlier
+            picture.pts, picture.time_base = round(moment * 90_000), Fraction(1, 90_000)
             target.mux(stream.encode(picture))
-            sound.copy_until(frame.time)
+            sound.copy_until(moment)
             progress("blurring", min(total, int(frame.time)), total)
         target.mux(stream.encode(None))
         sound.copy_until(math.inf)
@@ -269,9 +270,9 @@ def _encode(
 class _Sound:
     """Copies the sound of a video, packet by packet."""
 
-    def __init__(self, source: Path, target: Any) -> None:
+    def __init__(self, source: Path, target: Any, delay: float) -> None:
         self._container, video = open_container(source)
-        self._first = (video.start_time or 0) * video.time_base
+        self._first = (video.start_time or 0) * video.time_base - Fraction(delay)
         self._packets: Iterator[Any] = iter(())
         self._next: Any = None
         if self._container.streams.audio:

@@ -106,7 +106,9 @@ def match_voices(cast: CurrentCast, speech: Mapping[str, Mapping[str, Intervals]
         for person in timeline.people:
             number = person.character.number
             labels[number] = person.label
-            seen = union([(one.start, one.end) for one in person.appearances])
+            seen = union(
+                [(timeline.played(a.start), timeline.played(a.end)) for a in person.appearances]
+            )
             for i, speaker in enumerate(speakers):
                 if speaker in spoken:
                     both = intersection(spoken[speaker], seen)

@@ -107,7 +107,7 @@ class RunManifest:
             "video": {
                 **seen, "path": _relative_path(folder, video.path), "duration": video.duration,
                 "size": list(video.size), "stored_size": list(video.stored_size),
-                "rate": video.rate, "fingerprint": now.to_json(),
+                "rate": video.rate, "delay": round(video.delay, 4), "fingerprint": now.to_json(),
             },
             "settings": {
                 **asdict(settings), "describer": printable(settings.describer),

@@ -95,7 +95,7 @@ async function notFace(tracks) {
 // Cut a track in two. The suggested time is the video's current time if it is in the track, else the middle.
 async function cut(tracks) {
   if (tracks.length > 1) return say("Select one track to cut.");
-  return cutAt(tracks[0], player?.video.currentTime ?? -1);
+  return cutAt(tracks[0], player?.time ?? -1);
 }
 
 async function cutAt(id, now) {

@@ -17,16 +17,17 @@ export function makePlayer(cut) {
   });
   const box = el("div", { class: "box", hidden: true });
   const note = el("p", { class: "quiet" }, "Play a track to see its face in the video.");
-  const here = el("button", { type: "button", "data-action": "cut-here", hidden: true, onclick: () => { video.pause(); cut(track.id, video.currentTime); } }, "Cut the track here");
+  const here = el("button", { type: "button", "data-action": "cut-here", hidden: true, onclick: () => { video.pause(); cut(track.id, now()); } }, "Cut the track here");
   const root = el("div", { class: "player" }, el("div", { class: "screen" }, video, box), note, here);
   let track = null;
   let stop = null; // when to pause
+  const now = () => video.currentTime - (track?.delay ?? 0); // as in the cast: from the first frame
 
   const draw = () => {
-    const at = track ? boxAt(track.boxes, track.end, video.currentTime) : null;
+    const at = track ? boxAt(track.boxes, track.end, now()) : null;
     box.hidden = !at;
     here.hidden = !track;
-    here.disabled = !track || video.currentTime <= track.start || video.currentTime >= track.end;
+    here.disabled = !track || now() <= track.start || now() >= track.end;
     if (!at) return;
     const [width, height] = track.size ?? [video.videoWidth, video.videoHeight];
     const [x, y, w, h] = at;
@@ -37,7 +38,7 @@ export function makePlayer(cut) {
   };
   const follow = () => {
     draw();
-    if (stop !== null && video.currentTime >= stop) {
+    if (stop !== null && now() >= stop) {
       stop = null;
       video.pause();
     }
@@ -50,6 +51,7 @@ export function makePlayer(cut) {
   return {
     root,
     video,
+    get time() { return now(); },
     async play(id) {
       try {
         track = await get(`api/tracks/${encodeURIComponent(id)}`);
@@ -64,7 +66,7 @@ export function makePlayer(cut) {
         note.textContent = "The browser cannot play this video.";
         return;
       }
-      video.currentTime = track.start;
+      video.currentTime = track.start + track.delay;
       stop = Math.max(track.end, track.start + 0.2);
       try {
         await video.play();

@@ -124,7 +124,7 @@ export function makeScreen({ moved, pressed, state }) {
       video.addEventListener("loadeddata", () => (timer = setTimeout(done, FIRST)), { once: true });
       if (exact) {
         video.requestVideoFrameCallback((_, { mediaTime }) => {
-          if (mediaTime < 2) offset = mediaTime; // more is no delay of the first frame
+          if (Math.abs(mediaTime - offset) < 2) offset = mediaTime; // more is another frame
           if (pending === null) show(mediaTime - offset);
           done();
         });
@@ -208,7 +208,7 @@ export function makeScreen({ moved, pressed, state }) {
       for (const one of timeline.characters) people.set(one.number, { title: one.title, colour: colours(one.number) });
       boxes.open(timeline.video, timeline.last);
       if (other) {
-        [now, pictured, offset, pending, stop] = [0, 0, 0, null, null];
+        [now, pictured, offset, pending, stop] = [0, 0, timeline.delay, null, null];
         note.hidden = true;
         still.hidden = true;
         video.hidden = false;

@@ -78,6 +78,7 @@ def track_view(corrections: Corrections, track: str) -> dict[str, Any]:
             math.floor(100 * time + 1e-6) / 100 for time in corrections.picture_times(track)
         ],
         "size": corrections.scanned.films[tracks.video[row]].get("size"),
+        "delay": corrections.scanned.films[tracks.video[row]].get("delay") or 0.0,
         "boxes": boxes[np.isfinite(boxes).all(axis=1)].round(3).tolist(),
     }
 

@@ -126,6 +126,7 @@ def timeline_view(corrections: Corrections, line: Timeline, number: int) -> dict
         "duration": round(line.duration, 3),
         **_rate(line),
         "size": line.size,
+        "delay": line.delay,
         "videos": [
             {"name": one_line(name), "duration": round(lengths[k], 2) if known else None}
             for k, name in enumerate(names)

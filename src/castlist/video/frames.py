@@ -107,6 +107,8 @@ class Video:
         Mean number of frames per second.
     orientation : Orientation
         How stored pictures become the shown ones.
+    delay : float
+        Seconds by which the first frame comes later than the file begins, as with longer sound.
     damaged : int
         Number of packets so far that were decoded with errors or not at all.
     mended : bool
@@ -119,6 +121,7 @@ class Video:
     duration: float
     rate: float
     orientation: Orientation
+    delay: float = 0.0
     damaged: int = 0
     mended: bool = False
     _container: Any = field(default=None, repr=False)
@@ -333,7 +336,7 @@ def open_video(path: str | Path) -> Video:
     if not path.is_file():
         raise InputError(f"{path}: no such video file")
     container, stream = open_container(path)
-    video = Video(path, (0, 0), (0, 0), 0.0, 25.0, AS_STORED, 0, False, container, stream)
+    video = Video(path, (0, 0), (0, 0), 0.0, 25.0, AS_STORED, _container=container, _stream=stream)
     try:
         _read_properties(video)
     except BaseException:
@@ -366,8 +369,17 @@ def _read_properties(video: Video) -> None:
     video.size = video.orientation.size((shown[0], shown[1]))
     video.stored_size = video.orientation.size((picture.width, picture.height))
     video.duration = _duration(container, stream)
+    video.delay = _delay(container, stream)
     rate = float(stream.average_rate or stream.guessed_rate or 25)
     video.rate = rate if 0 < rate < 1000 else 25.0
+
+
+def _delay(container: Any, stream: Any) -> float:
+    """Return the time of the first frame in seconds, from the start of the file."""
+    if stream.start_time is None or container.start_time is None:
+        return 0.0
+    start = stream.start_time * stream.time_base - Fraction(container.start_time, av.time_base)
+    return float(start) if 0 < start <= _LONGEST_SHOWN else 0.0
 
 
 def _duration(container: Any, stream: Any) -> float:

@@ -123,7 +123,9 @@ class Scanned:
     @property
     def sizes(self) -> tuple[Size, ...]:
         """The width and height of the frames of each video; None if they are not known."""
-        sizes = (film.get("size") or (0, 0) for film in self.films)
+        noted = [film.get("size") or (0, 0) for film in self.films]
+        number = len(self.tracks.videos)
+        sizes = noted if len(noted) == number else [(0, 0)] * number
         return tuple((width, height) if width and height else None for width, height in sizes)
 
     @cached_property

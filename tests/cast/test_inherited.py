@@ -152,3 +152,17 @@ def test_tracks_that_were_called_different_in_the_series_stay_apart(own, season,
         assert not one & other
         # What was not spoken of goes with the rest of its character.
         assert owner(cast, f"{name}:0001") == owner(cast, f"{name}:0006")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_marks_of_a_person_in_two_videos_the_last_is_joined(tmp_path, first):
+    """p0 is in both; the order in which the videos are given does not matter."""
+    folders = [episode(tmp_path, f"e{k}", 2, pairs=False, seed=k) for k in (1, 2)]
+    for folder, background in ((folders[first], True), (folders[not first], False)):
+        with Corrections(folder) as cast:
+            cast.background([owner(cast, "0000")], background)
+    join(folders, tmp_path / "season.cast")
+    with Corrections(tmp_path / "season.cast") as cast:
+        number = owner(cast, "e1:0000")
+        assert number == owner(cast, "e2:0000")
+        assert cast.state.background == {number: False}

@@ -104,13 +104,14 @@ class Inheritance:
         self.held = np.zeros(len(self.own), np.int64)
         self._not_face = state.not_face[self.own]
         if there:
-            self.pins &= self._last.pinned[self.own] > there.last.pinned[self._row]
-            self.marks &= self._last.marked[self.own] > there.last.marked[self._row]
+            self.pins &= self.last.pinned[self.own] > there.last.pinned[self._row]
+            self.marks &= self.last.marked[self.own] > there.last.marked[self._row]
             self.held = np.where(self.pins, 0, there.pin[self._row])
             self._not_face = np.where(self.marks, self._not_face, there.not_face[self._row])
 
     @cached_property
-    def _last(self) -> LastSaid:
+    def last(self) -> LastSaid:
+        """When it was said in the video's own cast."""
         return LastSaid.of(self._cast)
 
     def parts(self, rows: Iterable[int]) -> Rows:
@@ -131,7 +132,7 @@ class Inheritance:
             return False
         rows = self._row[self._cast.state.owner[self.own] == here]
         ids = {now, *self._there.pin[rows].tolist()} - {0}  # it may have had another one before
-        said = getattr(self._last, kind).get(here, NEVER)
+        said = getattr(self.last, kind).get(here, NEVER)
         return any(getattr(self._there.last, kind).get(id, NEVER) > said for id in ids)
 
     def places(self, units: LocalCharacters) -> Places:
@@ -199,7 +200,7 @@ def inherited_edits(
     labels: Rows,
     log: Log,
     named: set[int],
-    marked: set[int],
+    marked: dict[int, float],
 ) -> Edit:
     """Return the corrections of a video as an edit of the joined cast it is added to.
 
@@ -215,8 +216,8 @@ def inherited_edits(
         The log of the joined cast; anchors of corrected tracks are stored in it.
     named : set of int
         Ids that have a name, which they keep; ids named here are added.
-    marked : set of int
-        Ids whose background mark is known; ids marked here are added.
+    marked : dict
+        Ids whose background mark is known, and when that was given; ids marked here are added.
     """
     state, own = cast.state, words.own
     number, cuts = words.store(log, words.parts(_all_rows(cast).tolist()))
@@ -242,13 +243,11 @@ def inherited_edits(
         if state.names.get(here) and there not in named and not words.is_past("named", here, there):
             named.add(there)
             names.append(Named(id=there, name=state.names[here]))
-        if (
-            here in state.background
-            and there not in marked
-            and not words.is_past("background", here, there)
-        ):
-            marked.add(there)
-            marks.append(BackgroundMark(id=there, background=state.background[here]))
+        if here in state.background and not words.is_past("background", here, there):
+            said_at = words.last.background[here]
+            if said_at > marked.get(there, NEVER):
+                marked[there] = said_at
+                marks.append(BackgroundMark(id=there, background=state.background[here]))
     said: dict[str, Any] = {
         "cuts": tuple(cuts), "pins": tuple(pins), "names": tuple(names), "background": tuple(marks),
         "not_face": marked_as(state.not_face), "face": marked_as(state.face),

@@ -181,7 +181,7 @@ def _join(
         save_model(model, partial / MODEL)
         write_about(partial, run, model.threshold)
         named: set[int] = set()
-        marked: set[int] = set()
+        marked: dict[int, float] = {}
         with closing(Log(partial / CORRECTIONS)) as log:
             edits = [
                 inherited_edits(cast, Inheritance(cast, film), own, log, named, marked)
@@ -252,7 +252,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         named = {number for number, name in known.items() if name} | set(
             there.names if there else ()
         )
-        edits = inherited_edits(cast, words, labels, log, named, set(known))
+        edits = inherited_edits(cast, words, labels, log, named, dict.fromkeys(known, np.inf))
         run["videos"].append(film)
         write_about(folder, run, model.threshold)
         body = AddedVideo(video=film["episode"], **dict(edits))

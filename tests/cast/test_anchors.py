@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 
 from castlist import TrackSet
 from castlist.cast import anchors
@@ -20,6 +21,10 @@ def looks_of(tracks):
 
 def find_anchors(tracks, wanted):
     return [same for same, _ in anchors.find_anchors(tracks, wanted, looks_of(tracks))]
+
+
+def rows_of(tracks, wanted):
+    return [rows.tolist() for rows in find_anchors(tracks, wanted)]
 
 
 def test_a_scan_with_other_names_and_rate_finds_every_track():
@@ -65,13 +70,84 @@ def test_the_only_video_may_have_another_name():
     assert find_anchors(tracks, [Anchor("scan", "renamed.mp4", "t", faces)])[0].tolist() == [0]
 
 
-def test_faces_are_spread_over_the_track_and_known():
-    (anchor,) = anchors_of(made_video(people=1, each=1), [0])
+@pytest.mark.parametrize("rate", [1, 5, 25])
+def test_faces_of_an_ordinary_scan_are_all_stored_and_of_others_no_more(rate):
+    tracks = made_video(people=1, each=1, rate=rate)
+    (anchor,) = anchors_of(tracks, [0])
     times = [face[0] for face in anchor.faces]
-    assert len(times) == 9
     assert times == sorted(times)
-    assert (times[0], times[-1]) == (0.0, 1.8)
+    assert (times[0], times[-1]) == (0.0, tracks.time[-1].round(3))
+    assert len(times) == {1: 2, 5: 10, 25: 14}[rate]
     assert np.isfinite(anchor.faces).all()
+
+
+def walk(time):
+    """Return the box of somebody who walks to and fro."""
+    return [[300 + 250 * np.sin(t), 60 + 20 * np.cos(3 * t), 90, 90] for t in time]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_piece_of_a_track_is_found(seed):
+    """Of any length, down to one face, and sampled at any times."""
+    rng = np.random.default_rng(seed)
+    before = np.arange(0, 56.6, 0.2)
+    whole = TrackSet.from_faces(["a"] * len(before), time=before, box=walk(before), video="film")
+    times = np.arange(rng.uniform(0, 0.1), 56.4, 1 / rng.uniform(2, 12))
+    cuts = np.unique(rng.choice(np.arange(1, len(times)), 12))
+    names = np.searchsorted(cuts, np.arange(len(times)), side="right")
+    pieces = TrackSet.from_faces(names.astype(str), time=times, box=walk(times), video="film")
+    (rows,) = find_anchors(pieces, anchors_of(whole, [0]))
+    assert rows.tolist() == list(range(len(cuts) + 1))
+
+
+def test_a_neighbour_who_begins_a_frame_early_is_not_taken_for_a_part():
+    """In another encoding a cut may lie a frame earlier."""
+    first, then = np.arange(0, 10, 0.2), np.arange(9.77, 20, 0.2)
+    tracks = TrackSet.from_faces(
+        ["a"] * len(first) + ["b"] * len(then), time=np.concatenate([first, then]),
+        box=[[200, 60, 90, 90]] * (len(first) + len(then)), video="film.mp4",
+    )  # fmt: skip
+    assert rows_of(tracks, anchors_of(tracks, [0, 1])) == [[0], [1]]
+    assert find_anchors(tracks[1:], anchors_of(tracks, [0]))[0].tolist() == []
+
+
+def test_a_long_neighbour_is_not_taken_for_a_short_track_that_is_gone():
+    times = np.concatenate([[9.8, 9.96], np.arange(10.04, 20, 0.2)])
+    tracks = TrackSet.from_faces(
+        ["a"] * 2 + ["b"] * (len(times) - 2), time=times, box=[[200, 60, 90, 90]] * len(times),
+        video="film.mp4",
+    )  # fmt: skip
+    assert find_anchors(tracks[1:], anchors_of(tracks, [0]))[0].tolist() == []
+
+
+def test_somebody_who_passes_before_a_face_is_not_taken_for_it():
+    times = np.arange(0, 6, 0.2)
+    there, passing = [[300, 60, 90, 90]] * 30, [[100 * t, 60, 90, 90] for t in times]
+    tracks = TrackSet.from_faces(
+        ["a"] * 30 + ["b"] * 30, time=np.tile(times, 2), box=there + passing, video="film.mp4",
+    )  # fmt: skip
+    assert rows_of(tracks, anchors_of(tracks, [0, 1])) == [[0], [1]]
+    assert find_anchors(tracks[1:], anchors_of(tracks, [0]))[0].tolist() == []
+
+
+def test_whoever_takes_a_place_for_a_while_is_not_taken_for_who_had_it_before_and_after():
+    """Tracks of another tool may have long gaps."""
+    times = np.concatenate([np.arange(0, 10, 0.2), np.arange(60, 70, 0.2), np.arange(30, 35, 0.2)])
+    tracks = TrackSet.from_faces(
+        ["a"] * 100 + ["b"] * 25, time=times, box=[[200, 60, 90, 90]] * 125, video="film.mp4"
+    )
+    assert rows_of(tracks, anchors_of(tracks, [0, 1])) == [[0], [1]]
+    assert rows_of(tracks[1:], anchors_of(tracks, [0])) == [[]]
+    assert rows_of(tracks[:1], anchors_of(tracks, [1])) == [[]]
+
+
+def test_of_few_stored_faces_only_their_own_times_count():
+    """Castlist 0.1 stored nine of each track, however long it was."""
+    times = np.arange(0, 50, 0.2)
+    tracks = TrackSet.from_faces(["a"] * len(times), time=times, box=walk(times), video="film")
+    (anchor,) = anchors_of(tracks, [0])
+    few = dataclasses.replace(anchor, faces=anchor.faces[::31])
+    assert rows_of(tracks, [few]) == [[0]]
 
 
 def test_a_neighbour_in_the_same_place_is_not_taken_for_a_track_that_is_gone():

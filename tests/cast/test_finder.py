@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from castlist import TrackSet
 from castlist.cast.corrections import Corrections
 from datasets.synthetic_casts import made_video, write_folder
 from tests.cast import test_rescan
@@ -84,3 +85,47 @@ def test_a_lost_track_that_is_identified_is_cut_as_it_was(cast):
     assert {"p2-new0000a", "p2-new0000b"} <= set(cast.tracks.ids.tolist())
     cast.undo()
     assert "p2-new0000" in cast.tracks.ids.tolist()
+
+
+LONG = 56.6  # seconds
+
+
+def long_track(spans, who, prefix=""):
+    """Return a face in one place, in one track per span, and who is seen in each."""
+    times = [np.arange(begin, end - 0.01, 0.2) for begin, end in spans]
+    faces = np.repeat(np.arange(len(spans)), [len(time) for time in times])
+    return TrackSet.from_faces(
+        [f"{prefix}{k}" for k in faces], time=np.concatenate(times),
+        frame=(25 * np.concatenate(times)).round(), box=[[200, 60, 90, 90]] * len(faces),
+        feature=np.eye(16, dtype=np.float32)[np.array(who)[faces]], video="film.mp4",
+        describer="SFace",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def long(tmp_path):
+    """A cast of one long track, named Anna."""
+    folder = write_folder(tmp_path / "long.cast", long_track([(0, LONG)], [0]))
+    with Corrections(folder) as cast:
+        cast.name(1, "Anna")
+        yield cast
+
+
+@pytest.mark.parametrize("at", [51.0, 0.4, 30.2, 56.4])
+def test_both_pieces_of_a_long_track_keep_its_name(long, at):
+    scan_again(long, long_track([(0, at), (at, LONG)], [0, 0], "piece"))
+    assert pinned(long) == ["piece0", "piece1"]
+    assert not long.lost
+
+
+def test_a_piece_that_shows_another_face_is_listed_and_can_be_added(long):
+    scan_again(long, long_track([(0, 51), (51, LONG)], [0, 1], "piece"))
+    assert pinned(long) == ["piece0"]
+    (track,) = long.lost
+    assert (track.partly, long.tracks.ids[track.there].tolist()) == (True, ["piece1"])
+    long.found(track.number, "piece1")
+    assert pinned(long) == ["piece0", "piece1"]
+    assert not long.lost
+    long.undo()
+    long.name(2, "Bo")  # said of the piece, which has no need of what was said of the whole
+    assert not long.lost

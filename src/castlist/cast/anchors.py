@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from castlist.errors import InputError
 from castlist.geometry import iou
+from castlist.io.untrusted import parse_json
 from castlist.tracks import TrackSet
 
 Rows = NDArray[np.int64]
@@ -18,12 +20,14 @@ Floats = NDArray[np.float32]
 #: Width and height of the frames of a video, as displayed; None if they are not known.
 Size = tuple[int, int] | None
 
-#: Number of faces of a track that are stored, spread over its time.
-_FACES = 9
-_MOST_FACES = 100  # accepted when reading
+#: Seconds between the faces of a track that are stored, at least: of an ordinary scan, all are.
+_STEP = 0.15
+_MOST_FACES = 100_000  # accepted when reading
 _LONGEST_SIDE = 2**20  # of a frame
 #: Seconds by which the start or end of a track may differ between scans.
 _SLACK = 0.3
+#: Seconds between two faces of a track up to which its box is interpolated between them.
+_GAP = 1.0
 #: Intersection over union from which two boxes are of one face.
 _SAME_BOX = 0.3
 #: Cosine of two mean features below which they show different faces. The same track in two scans
@@ -86,9 +90,9 @@ def anchors_of(
     sizes = [None] * len(tracks.videos) if sizes is None else sizes
     made = []
     for row in rows:
-        first, last = int(tracks.offsets[row]), int(tracks.offsets[row + 1]) - 1
-        chosen = np.unique(np.linspace(first, last, _FACES).round().astype(int))
-        faces = np.column_stack([tracks.time[chosen], tracks.box[chosen]]).astype(float).round(3)
+        own = slice(*tracks.offsets[row : row + 2])
+        faces = np.column_stack([tracks.time[own].round(3), tracks.box[own].astype(float).round(1)])
+        faces = faces[_spread(tracks.time[own])]
         feature = (
             mean_features[row] if np.isfinite(mean_features[row]).all() else mean_features[row][:0]
         )
@@ -102,13 +106,25 @@ def anchors_of(
     return made
 
 
-def faces_to_json(anchor: Anchor) -> Any:
-    """Return the faces of an anchor as JSON values, with the size of the frame if it is known."""
-    return anchor.faces if anchor.size is None else {"size": anchor.size, "faces": anchor.faces}
+def _spread(time: NDArray[np.floating]) -> list[int]:
+    """Return the first and the last of some times, and those between that are not too near."""
+    chosen = [0]
+    for k, seconds in enumerate(time.tolist()):
+        if k == len(time) - 1 or seconds - time[chosen[-1]] >= _STEP:
+            chosen.append(k)
+    return sorted(set(chosen))
 
 
-def faces_from_json(value: Any) -> tuple[tuple[tuple[float, ...], ...], Size]:
+def faces_to_json(anchor: Anchor) -> str:
+    """Return the faces of an anchor as JSON, with the size of the frame if it is known."""
+    faces = anchor.faces
+    value = faces if anchor.size is None else {"size": anchor.size, "faces": faces}
+    return json.dumps(value, separators=(",", ":"))
+
+
+def faces_from_json(text: str) -> tuple[tuple[tuple[float, ...], ...], Size]:
     """Return the faces of a stored anchor and its size; raise InputError if they are invalid."""
+    value = parse_json(text)
     if not isinstance(value, dict):
         return _check_faces(value), None
     size = value.get("size")
@@ -155,7 +171,10 @@ def find_anchors(
 ) -> list[tuple[Rows, Rows]]:
     """Return the current tracks at the time and place of each anchor.
 
-    One track may have become two, and two tracks one.
+    One track may have become two, and two tracks one. A track is at the place of an anchor if it
+    has its box, and no other track has it better, for half of the time or more in which both are
+    there. That has to be long enough: in the same place after a cut, somebody else may begin a
+    frame early.
 
     Parameters
     ----------
@@ -183,45 +202,86 @@ def find_anchors(
     found = []
     for anchor in anchors:
         video = place.get(anchor.video, only)
-        here = tracks.video == video
-        faces = np.array(anchor.faces, np.float64).reshape(-1, 5)
+        faces = np.array(sorted(anchor.faces), np.float64).reshape(-1, 5)
+        path = _Path(faces[:, 0], faces[:, 1:])
         if anchor.size and sizes and video >= 0 and (size := sizes[video]):
-            faces[:, 1:] *= np.tile(np.divide(size, anchor.size), 2)
-        time = faces[:, 0]
-        first, last = time.min(initial=np.inf) - _SLACK, time.max(initial=-np.inf) + _SLACK
-        rows = np.flatnonzero(here & (begin <= last) & (first <= end))
-        hits, near = _seen(tracks, rows, faces)
-        # A single face may be of a neighbouring track, in the same place after a cut.
-        good = (hits > 0) & (hits + near >= min(2, len(faces)))
-        if not hits.any():  # a short track, sampled at other times
-            good = 2 * near > len(faces)
-        chosen = rows[good]
+            path = _Path(path.time, path.box * np.tile(np.divide(size, anchor.size), 2))
+        first, last = path.time.min(initial=np.inf), path.time.max(initial=-np.inf)
+        here = (tracks.video == video) & (begin <= last + _SLACK) & (first - _SLACK <= end)
+        rows = np.flatnonzero(here)
+        chosen = rows[_at_place(path, [_Path.of(tracks, row) for row in rows.tolist()])]
         same = _same_face(anchor, tracks.describer, mean_features[chosen])
         found.append((chosen[same], chosen[~same]))
     return found
 
 
-def _seen(tracks: TrackSet, rows: Rows, faces: NDArray[np.float64]) -> tuple[Rows, Rows]:
-    """Return how many of the faces each track has: within its time, and just outside of it."""
-    time, boxes = faces[:, 0], faces[:, 1:]
-    shared = np.zeros((len(rows), len(faces)))
-    inside = np.zeros(shared.shape, bool)
-    around = np.zeros(shared.shape, bool)
-    for k, row in enumerate(rows.tolist()):
-        own = slice(tracks.offsets[row], tracks.offsets[row + 1])
-        times = tracks.time[own]
-        # Its box at these times, interpolated between its faces.
-        there = np.stack([np.interp(time, times, side) for side in tracks.box[own].T], axis=1)
-        shared[k] = np.nan_to_num(iou(there, boxes))
-        inside[k] = (times[0] <= time) & (time <= times[-1])
-        around[k] = (times[0] - _SLACK <= time) & (time <= times[-1] + _SLACK) & ~inside[k]
-    counts = []
-    for when in (inside, around):
-        value = np.where(when, shared, -1.0)
-        best = (value == value.max(axis=0, initial=-1.0)) & (value >= _SAME_BOX)
-        best &= np.cumsum(best, axis=0) == 1  # one track per face
-        counts.append(best.sum(axis=1))
-    return counts[0], counts[1]
+@dataclass(frozen=True)
+class _Path:
+    """The box of a face over time."""
+
+    time: NDArray[np.float64]
+    box: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, tracks: TrackSet, row: int) -> _Path:
+        own = slice(*tracks.offsets[row : row + 2])
+        return cls(tracks.time[own].round(3), tracks.box[own].astype(float))  # as they are stored
+
+    @property
+    def seconds(self) -> float:
+        return float(self.time[-1] - self.time[0])
+
+    def at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the box at some moments, interpolated; before and after it is as at the ends."""
+        return np.stack([np.interp(moments, self.time, side) for side in self.box.T], axis=1)
+
+    def has(self, moments: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return at which moments the box is known: not before, after or in a long gap."""
+        last = len(self.time) - 1
+        before = np.searchsorted(self.time, moments, side="right") - 1
+        after = np.searchsorted(self.time, moments, side="left")
+        gap = self.time[np.minimum(after, last)] - self.time[np.maximum(before, 0)]
+        return np.asarray((before >= 0) & (after <= last) & (gap <= _GAP))
+
+    def near(self, moments: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which moments are within its time, or just outside of it."""
+        return np.asarray((self.time[0] - _SLACK <= moments) & (moments <= self.time[-1] + _SLACK))
+
+
+def _at_place(path: _Path, others: Sequence[_Path]) -> NDArray[np.bool_]:
+    """Return which of the paths that are near one in time are of the same face."""
+    if not others:
+        return np.zeros(0, bool)
+    moments = np.unique(np.concatenate([path.time, *(one.time for one in others)]))
+    moments = moments[path.has(moments)]
+    inside = np.array([one.has(moments) for one in others])
+    agree = _agree(path, others, moments, inside)
+    enough = np.array(
+        [
+            min(path.time[-1], one.time[-1]) - max(path.time[0], one.time[0])
+            >= min(_SLACK, path.seconds / 4, one.seconds / 4)
+            for one in others
+        ]
+    )
+    good = enough & agree.any(axis=1) & (2 * agree.sum(axis=1) >= inside.sum(axis=1))
+    if good.any():
+        return np.asarray(good)
+    # Two short tracks, sampled at different times, of which most is near the other.
+    near = np.array([one.near(path.time) for one in others])
+    hits = _agree(path, others, path.time, near).sum(axis=1)
+    back = np.array([path.near(one.time).mean() for one in others])
+    return np.asarray((2 * hits > len(path.time)) & (2 * back > 1))
+
+
+def _agree(
+    path: _Path, others: Sequence[_Path], moments: NDArray[np.float64], when: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return at which moments each of the others has the box of a path; one of them at each."""
+    boxes = path.at(moments)
+    shared = np.array([np.nan_to_num(iou(one.at(moments), boxes)) for one in others])
+    shared[~when] = -1
+    best = (shared == shared.max(axis=0, initial=-1.0)) & (shared >= _SAME_BOX)
+    return np.asarray(best & (np.cumsum(best, axis=0) == 1))
 
 
 def _same_face(

@@ -35,7 +35,7 @@ _REBUILD = ("undo", "redo", "recluster", "found", "cut", "add", "remove")
 
 @dataclass(frozen=True)
 class LostTrack:
-    """A track that an event refers to and that was not found in this scan.
+    """A track that an event refers to and that was not found in this scan, or not as a whole.
 
     Attributes
     ----------
@@ -47,12 +47,15 @@ class LostTrack:
         The track.
     there : ndarray of int
         Tracks that are at its time and place now, with a different face.
+    partly : bool
+        Whether some of it was found; ``there`` are tracks that no correction applies to.
     """
 
     event: Event
     number: int
     anchor: Anchor
     there: Rows
+    partly: bool = False
 
 
 class CurrentCast:
@@ -421,11 +424,15 @@ class CurrentCast:
             if isinstance(event.body, Edit)
             for number in sorted(event.anchors())
         }
-        return [
-            LostTrack(last[number], number, self._finder.anchors[number], there)
-            for number, there in self._finder.missing.items()
-            if number in last and not len(self._finder.rows([number]))
-        ]
+        said, lost = self._finder.rows(last), []
+        for number, there in self._finder.missing.items():
+            if number in last:
+                partly = len(self._finder.rows([number])) > 0
+                rest = np.setdiff1d(there, said) if partly else there
+                if len(rest) or not partly:
+                    anchor = self._finder.anchors[number]
+                    lost.append(LostTrack(last[number], number, anchor, rest, partly))
+        return lost
 
     def keys(self) -> list[str]:
         """Return a key for each track that is unique among all scans."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -106,7 +106,8 @@ class Finder:
         self._rows: dict[int, Rows] = {}  # of each anchor
         self._number: dict[int, int] = {}  # the anchor of a row
         self.anchors: dict[int, Anchor] = {}
-        #: Anchors that were not found, and the tracks at their place with a different face.
+        #: Anchors that were not found, or not as a whole, and the tracks at their place with a
+        #: different face.
         self.missing: dict[int, Rows] = {}
         #: The tracks that a person called the same track, of the events in effect.
         self.same: SameTracks = {}
@@ -134,8 +135,16 @@ class Finder:
 
     def rows(self, numbers: Iterable[int]) -> Rows:
         """Return the tracks of anchors; those that were not found are left out."""
-        parts = [present(n, self.same, self._rows.__getitem__) for n in numbers]
+        parts = [part for n in numbers for part in self._parts(n)]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+
+    def _parts(self, number: int) -> Iterator[Rows]:
+        """Yield the tracks of an anchor, and what a person called the same of the rest of it."""
+        yield present(number, self.same, self._rows.__getitem__)
+        rest = self.missing.get(number, ())
+        if len(rest):
+            for other in self.same.get(number, ()):
+                yield np.intersect1d(present(other, self.same, self._rows.__getitem__), rest)
 
     def learn(self) -> None:
         """Find the tracks of anchors that were stored since the last call."""
@@ -154,5 +163,5 @@ class Finder:
         found = found_in(self._scanned, self._cut.tracks, anchors, self._looks)
         for number, (same, other) in zip(elsewhere, found, strict=True):
             self._rows[number] = same
-            if not len(same):
+            if not len(same) or len(other):
                 self.missing[number] = other

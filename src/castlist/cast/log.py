@@ -140,7 +140,7 @@ class Log(Database):
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        one.scan, one.track, one.video, json.dumps(faces_to_json(one)),
+                        one.scan, one.track, one.video, faces_to_json(one),
                         one.describer,
                         one.feature.astype("<f2").tobytes(),
                     )
@@ -164,7 +164,7 @@ class Log(Database):
         found = {}
         try:
             for number, scan, video, track, text, describer, feature in rows:
-                faces, size = faces_from_json(parse_json(text))
+                faces, size = faces_from_json(text)
                 found[number] = Anchor(
                     str(scan), str(video), str(track), faces, str(describer),
                     check_feature(feature), size,

@@ -241,7 +241,11 @@ def log(cast: CastFolder, json: Json = False) -> None:
             track = f"track {one.anchor.track} of {one.anchor.video}"
             at = f" at {one.anchor.faces[0][0]:.1f} s" if one.anchor.faces else ""
             reason = "shows another face now" if len(one.there) else "is not in this scan"
-            say(f"{one.event.number}: {track}{at} {reason}; the correction does not apply to it")
+            part = "a part of " if one.partly else ""
+            say(
+                f"{one.event.number}: {part}{track}{at} {reason}; the correction does not apply to "
+                "it"
+            )
 
 
 def recluster(

@@ -278,8 +278,8 @@ def _print_lost(lost: int, folder: Path) -> None:
     if lost:
         say(
             f"{counted(lost, 'corrected track')} of earlier scans {'was' if lost == 1 else 'were'} "
-            f"not found in this one; `castlist log {printable(str(folder))}` lists what does not "
-            "apply."
+            f"not found in this one, or not as a whole; `castlist log {printable(str(folder))}` "
+            "lists what does not apply."
         )
 
 

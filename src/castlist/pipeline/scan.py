@@ -110,8 +110,8 @@ class Scan:
     set_aside : Path or None
         File with the corrections of another video's cast, if this scan replaced it.
     lost : int
-        Number of tracks of corrections that were not found in this scan, or have a different face;
-        ``Corrections.lost`` lists them.
+        Number of tracks of corrections that were not found in this scan, or not as a whole, or that
+        have a different face; ``Corrections.lost`` lists them.
     """
 
     folder: Path

@@ -45,7 +45,7 @@ function missing(track) {
   const at = track.time === null ? "" : ` at ${clock(track.time)}`;
   return el("li", { "data-anchor": track.number },
     el("span", { class: "text" }, sentence(track.text)),
-    el("span", { class: "quiet" }, `track ${track.track}${at}${track.there.length ? ": shows another face now" : ""}`),
+    el("span", { class: "quiet" }, `${track.partly ? "a part of " : ""}track ${track.track}${at}${track.there.length ? ": shows another face now" : ""}`),
     track.there.map((there) =>
       el("div", { class: "move", "data-frames": true }, el("div", { class: "faces" }, faces([there], 3)),
         el("button", { type: "button", "data-action": "found", onclick: () => found(track, there) }, "It is the same track"))));

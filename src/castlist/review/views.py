@@ -112,7 +112,7 @@ def history_view(corrections: Corrections) -> dict[str, Any]:
         "lost": [
             {"number": one.number, "text": describe_event(corrections, one.event),
              "video": one.anchor.video, "track": one.anchor.track,
-             "time": one.anchor.faces[0][0] if one.anchor.faces else None,
+             "time": one.anchor.faces[0][0] if one.anchor.faces else None, "partly": one.partly,
              "there": [_track(corrections, row) for row in one.there.tolist()]}
             for one in corrections.lost
         ],

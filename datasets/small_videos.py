@@ -17,14 +17,15 @@ Image = NDArray[np.uint8]  # height × width × BGR
 def write_video(
     path: Path, images: Iterable[Image], fps: int | Fraction = 25, codec: str = "mpeg4",
     times: Iterable[float] | None = None, pixels: str = "yuv420p",
-    aspect: Fraction | None = None, **options: str,
+    aspect: Fraction | None = None, container: dict[str, str] | None = None, **options: str,
 ) -> Path:  # fmt: skip
     """Write BGR images as a video; ``times`` (seconds) give a variable frame rate.
 
-    ``aspect`` is the width of a pixel by its height, if pixels are not square.
+    ``aspect`` is the width of a pixel by its height, if pixels are not square. ``container`` has
+    options of the file, and ``options`` those of its encoder.
     """
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=fps, options=options)
+    with av.open(str(path), "w", container_options=container or {}) as film:
+        stream = film.add_stream(codec, rate=fps, options=options)
         assert isinstance(stream, av.VideoStream)
         stream.pix_fmt = pixels
         stream.bit_rate = 4_000_000
@@ -40,9 +41,9 @@ def write_video(
             frame.time_base = Fraction(1, 1000) if moments else Fraction(1, fps)
             frame.pts = round(1000 * next(moments)) if moments else i
             for packet in stream.encode(frame):
-                container.mux(packet)
+                film.mux(packet)
         for packet in stream.encode(None):
-            container.mux(packet)
+            film.mux(packet)
     return path
 
 
@@ -71,11 +72,14 @@ def orient(path: Path, matrix: tuple[float, float, float, float]) -> Path:
 
 def write_with_sound(
     path: Path, images: Iterable[Image], fps: int = 25, *, sound: float, delay: float = 0.0,
-    codec: str = "libx264", **options: str,
+    start: float = 0.0,
 ) -> Path:  # fmt: skip
-    """Write a video with so many seconds of sound, whose first picture comes after ``delay``."""
-    with av.open(str(path), "w", container_options=options) as container:
-        stream = container.add_stream(codec, rate=fps)
+    """Write a video with so many seconds of sound, whose first picture comes after ``delay``.
+
+    Times in the file begin at ``start``.
+    """
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=fps)
         audio = container.add_stream("aac", rate=48_000, layout="mono")
         assert isinstance(stream, av.VideoStream)
         assert isinstance(audio, av.AudioStream)
@@ -87,7 +91,7 @@ def write_with_sound(
         def hum(until: float) -> None:
             for k in blocks:
                 block = av.AudioFrame.from_ndarray(tone, "fltp", "mono")
-                block.sample_rate, block.pts = 48_000, 1024 * k
+                block.sample_rate, block.pts = 48_000, round(48_000 * start) + 1024 * k
                 container.mux(audio.encode(block))
                 if (k + 1) * 1024 / 48_000 > until:
                     return
@@ -97,7 +101,8 @@ def write_with_sound(
                 stream.height, stream.width = image.shape[:2]
             hum(delay + i / fps)
             frame = av.VideoFrame.from_ndarray(image, "bgr24").reformat(format="yuv420p")
-            frame.pts, frame.time_base = round(1000 * (delay + i / fps)), Fraction(1, 1000)
+            frame.pts = round(1000 * (start + delay + i / fps))
+            frame.time_base = Fraction(1, 1000)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
         hum(sound)

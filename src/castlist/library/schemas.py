@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from castlist.pipeline.scan_settings import ScanSettings
+from castlist.review.schemas import Request
 from castlist.video.tracking_settings import FAST, TrackingSettings
 
 Key = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
-Keys = Annotated[list[Key], Field(min_length=1, max_length=10_000)]
+Keys = Annotated[list[Key], Field(min_length=1, max_length=10_000, fail_fast=True)]
 
 
-class ScanOptions(BaseModel):
+class ScanOptions(Request):
     """Options of a scan that the page offers; the others have their defaults."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     characters: Annotated[int, Field(ge=1, le=100_000)] | None = None
     fast: bool = False
     min_face: Annotated[int, Field(ge=1, le=10_000)] = TrackingSettings.min_face
@@ -31,26 +31,23 @@ class ScanOptions(BaseModel):
         return ScanSettings(tracking=tracking, n_characters=self.characters)
 
 
-class ScanRequest(BaseModel):
+class ScanRequest(Request):
     """Scan videos, one after another."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     videos: Keys
     options: ScanOptions = Field(default_factory=ScanOptions)
 
 
-class QueueRequest(BaseModel):
+class QueueRequest(Request):
     """Change scans in the queue."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     action: Literal["pause", "resume", "cancel", "earlier", "later"]
     videos: Keys
 
 
-class JoinRequest(BaseModel):
+class JoinRequest(Request):
     """Join casts into a new series with a name, or add them to a series."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     casts: Keys
     name: Annotated[str, Field(max_length=200)] = ""
     series: Key | None = None

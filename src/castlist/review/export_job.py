@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.folder import check_name
@@ -21,7 +21,7 @@ from castlist.handover.output import GRAPHS, seconds_before, write_graph, write_
 from castlist.handover.scenes import SceneSettings
 from castlist.io.output_guard import is_cast
 from castlist.progress import Progress
-from castlist.review.schemas import Number
+from castlist.review.schemas import Number, Request
 
 FILMS = (".mp4", ".mkv", ".mov")
 #: Films and pictures that the page offers besides ``FORMATS``, and the suffixes of their files.
@@ -40,10 +40,10 @@ class ExistsError(InputError):
     """A file of this name exists already."""
 
 
-class ExportRequest(BaseModel):
+class ExportRequest(Request):
     """What to export: a format of ``FORMATS`` or ``HANDOVER``, its options, and the file name."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(strict=False)
     what: Annotated[str, Field(max_length=20)]
     name: Annotated[str, Field(min_length=1, max_length=255)]
     replace: bool = False
@@ -51,8 +51,8 @@ class ExportRequest(BaseModel):
     drop_frame: bool | None = None
     rate: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] | None = None
     kind: Annotated[str, Field(max_length=20)] | None = None
-    people: list[Number] = Field(default_factory=list, max_length=100)
-    without: list[Number] = Field(default_factory=list, max_length=100)
+    people: list[Number] = Field(default_factory=list, max_length=100, fail_fast=True)
+    without: list[Number] = Field(default_factory=list, max_length=100, fail_fast=True)
     pad: _SECONDS = 0.0
     gap: _SECONDS = 0.0
     exact: bool = False

@@ -1,4 +1,4 @@
-"""Checks of each request: the host, the origin and the token."""
+"""Checks of each request: the host, the origin, the token and the size."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _WELCOME = """<!doctype html>
 <p><a href="/">Continue</a></p>
 </html>
 """
+#: Bytes of the largest body of a request: far more than naming all tracks of a large cast.
+_MOST_BYTES = 2**23
 _HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -63,7 +65,7 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        answer = self._entry(scope, headers) or self._refusal(headers)
+        answer = self._entry(scope, headers) or self._refusal(headers) or _too_large(headers)
         await (answer or self.app)(scope, receive, _with_headers(send))
 
     def _entry(self, scope: Scope, headers: Headers) -> HTMLResponse | None:
@@ -105,6 +107,16 @@ class Guard:
 
     def _right(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+
+def _too_large(headers: Headers) -> PlainTextResponse | None:
+    """Return a refusal of a body that is large, or that does not state its length."""
+    if "transfer-encoding" in headers:
+        return PlainTextResponse("state the length of the body", 411)
+    # The server has checked that it is a number, and reads no more bytes than it says.
+    if int(headers.get("content-length", "0")) > _MOST_BYTES:
+        return PlainTextResponse(f"the body is larger than {_MOST_BYTES:,} bytes", 413)
+    return None
 
 
 def _with_headers(send: Send) -> Send:

@@ -5,39 +5,61 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
+# The validation of a list ends at its first mistake: collecting a hundred thousand takes seconds.
 Number = Annotated[int, Field(ge=1, le=10**9)]
-Tracks = Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1)]
+Tracks = Annotated[
+    list[Annotated[str, Field(max_length=200)]],
+    Field(min_length=1, max_length=200_000, fail_fast=True),
+]
+_Groups = Annotated[list[Tracks], Field(max_length=20, fail_fast=True)]
+_Instead = Annotated[list[Tracks | None], Field(max_length=20, fail_fast=True)]
 
 
-class AnswerBody(BaseModel):
+class Request(BaseModel):
+    """The body of a request, without unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, body: Any) -> Any:
+        """Refuse the first unknown field, so that not all of them are collected."""
+        for name in body if isinstance(body, dict) else ():
+            if name not in cls.model_fields:
+                raise PydanticCustomError("unknown", "unknown field {name}", {"name": name[:100]})
+        return body
+
+
+class AnswerBody(Request):
     """An answer: which tracks show the same person as ``tracks``, and which do not."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     tracks: Tracks
-    same: list[Tracks] = Field(default_factory=list, max_length=20)
-    different: list[Tracks] = Field(default_factory=list, max_length=20)
-    instead: list[Tracks | None] | None = Field(None, max_length=20)
-    mixed: list[Tracks] = Field(default_factory=list, max_length=20)
+    same: _Groups = Field(default_factory=list)
+    different: _Groups = Field(default_factory=list)
+    instead: _Instead | None = None
+    mixed: _Groups = Field(default_factory=list)
 
 
-class Action(BaseModel):
+class Action(Request):
     """An action on the page. ``after`` is the last event that the page has shown."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     kind: Literal[
         "name", "background", "merge", "move", "not_face", "answer", "cut", "found", "skip",
         "undo", "redo", "not_named",
     ]  # fmt: skip
     after: Annotated[int, Field(ge=0)]
-    characters: list[Number] = Field(default_factory=list, max_length=10_000)
-    tracks: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list)
-    same: list[Tracks] = Field(default_factory=list, max_length=20)
-    different: list[Tracks] = Field(default_factory=list, max_length=20)
-    instead: list[Tracks | None] | None = Field(None, max_length=20)
-    mixed: list[Tracks] = Field(default_factory=list, max_length=20)
-    answers: list[AnswerBody] = Field(default_factory=list, max_length=100)
+    characters: list[Number] = Field(default_factory=list, max_length=10_000, fail_fast=True)
+    tracks: list[Annotated[str, Field(max_length=200)]] = Field(
+        default_factory=list, max_length=200_000, fail_fast=True
+    )
+    same: _Groups = Field(default_factory=list)
+    different: _Groups = Field(default_factory=list)
+    instead: _Instead | None = None
+    mixed: _Groups = Field(default_factory=list)
+    answers: list[AnswerBody] = Field(default_factory=list, max_length=100, fail_fast=True)
     name: str | None = Field(None, max_length=1000)
     to: Number | None = None
     at: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] | None = None
@@ -56,17 +78,15 @@ class Action(BaseModel):
         return self.answers or [one]
 
 
-class Recluster(BaseModel):
+class Recluster(Request):
     """Start a clustering."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     finetune: bool = False
 
 
-class Accept(BaseModel):
+class Accept(Request):
     """Accept the clustering with this number."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     number: Annotated[int, Field(ge=1)]
 
 
@@ -102,6 +122,8 @@ def _refused(description: str) -> dict[str, Any]:
 # Responses of every route, of routes to a named thing, and of routes that change something.
 ANY: Described = {
     403: {"description": "Not from the page", "content": {"text/plain": {}}},
+    411: {"description": "A body without its length", "content": {"text/plain": {}}},
+    413: {"description": "Too large", "content": {"text/plain": {}}},
     422: _refused("Not usable"),
 }
 NAMED: Described = {404: _refused("Not found")}

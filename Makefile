@@ -24,7 +24,7 @@ test: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Harnesses that kill, fill disks, fuzz and load, and long or repeated variants of other tests.
+# Harnesses that kill, fill disks, fuzz and load, the notebooks, and long variants of other tests.
 test-slow: $(READY)
 	scripts/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
@@ -35,7 +35,7 @@ test-portable: $(READY)
 		tests/io tests/video tests/cast tests/report tests/export tests/handover tests/pipeline \
 		tests/library tests/cli tests/test_parallel.py tests/test_plugins.py tests/test_upgrade.py
 
-# The notebooks of docs/notebooks, from beginning to end.
+# The notebooks of docs/notebooks, from beginning to end (`make test-slow` runs them too).
 test-notebooks: $(READY)
 	$(BIN)/python -m pytest -m slow tests/test_notebooks.py
 

@@ -68,7 +68,7 @@ def watched(
     return one
 
 
-def fuzz_here(name: str, seconds: int, folder: Path, out: Path) -> None:
+def fuzz_here(name: str, seconds: int, folder: Path, out: Path, seed: int) -> None:
     """Fuzz a reader in this process until the time is over, or the process is."""
     import atheris
 
@@ -80,13 +80,13 @@ def fuzz_here(name: str, seconds: int, folder: Path, out: Path) -> None:
         importlib.import_module("fuzz_readers")
     with tempfile.TemporaryDirectory(dir=folder) as home:
         arena = Arena(name, Path(home) / "home")
-        for seed in arena.seeds():  # everything is loaded before memory is bounded
-            if not arena.read(seed) and arena.reader.valid:
+        for data in arena.seeds():  # everything is loaded before memory is bounded
+            if not arena.read(data) and arena.reader.valid:
                 raise SystemExit(f"{name}: its own valid file was refused")
         corpus = folder / "corpus"
         corpus.mkdir(exist_ok=True)
-        for k, seed in enumerate(arena.seeds()):
-            (corpus / f"seed{k}").write_bytes(seed)
+        for k, data in enumerate(arena.seeds()):
+            (corpus / f"seed{k}").write_bytes(data)
 
         def mutated(data: bytes, largest: int, seed: int) -> bytes:
             rng = Random(seed)
@@ -98,7 +98,7 @@ def fuzz_here(name: str, seconds: int, folder: Path, out: Path) -> None:
         signals = [f"-handle_{s}=0" for s in ("segv", "abrt", "bus", "ill", "fpe", "int", "term")]
         options = [
             f"-max_total_time={seconds}", f"-max_len={_LARGEST}", "-len_control=0", "-timeout=600",
-            "-rss_limit_mb=0", "-detect_leaks=0", *signals, str(corpus),
+            "-rss_limit_mb=0", "-detect_leaks=0", f"-seed={seed}", *signals, str(corpus),
         ]  # fmt: skip
         atheris.Setup([sys.argv[0], *options], one, custom_mutator=mutated)
         faulthandler.enable()
@@ -107,7 +107,7 @@ def fuzz_here(name: str, seconds: int, folder: Path, out: Path) -> None:
             atheris.Fuzz()
 
 
-def fuzz(name: str, minutes: float, out: Path) -> dict[str, object]:
+def fuzz(name: str, minutes: float, out: Path, seed: int) -> dict[str, object]:
     """Fuzz a reader for some minutes, in as many processes as it takes, one at a time."""
     failures = Failures(out, name)
     end = time.monotonic() + 60 * minutes
@@ -119,8 +119,9 @@ def fuzz(name: str, minutes: float, out: Path) -> dict[str, object]:
             words = [sys.executable, __file__, name, "--here", str(int(left) + 1), place]
             with (folder / "stderr").open("wb") as errors:
                 done = subprocess.run(
-                    [*words, "--out", str(out.resolve())], stdout=errors, stderr=errors, cwd=place
-                )
+                    [*words, "--out", str(out.resolve()), "--seed", str(1000 * seed + crashes)],
+                    stdout=errors, stderr=errors, cwd=place,
+                )  # fmt: skip
             if done.returncode == 0:
                 break
             crashes += 1
@@ -174,19 +175,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reader", help="a reader, several with commas, or all")
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"))
     parser.add_argument("--replay", type=Path)
     parser.add_argument("--here", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
-        fuzz_here(options.reader, int(options.here[0]), Path(options.here[1]), options.out)
+        seconds, folder = int(options.here[0]), Path(options.here[1])
+        fuzz_here(options.reader, seconds, folder, options.out, options.seed)
     elif options.replay:
         replay(options.reader, options.replay)
     else:
         from robustness.fuzz_readers import READERS
 
         for name in READERS if options.reader == "all" else options.reader.split(","):
-            print(json.dumps(fuzz(name, options.minutes, options.out)), flush=True)
+            done = fuzz(name, options.minutes, options.out, options.seed)
+            print(json.dumps(done), flush=True)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,18 @@ def test_the_steps_of_the_dockerfile_are_read():
         assert f"!{path}" in (ROOT / ".dockerignore").read_text("utf-8")
 
 
-def test_ci_executes_the_notebooks_and_tries_the_wheel():
-    steps = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
-    targets = {"test", "test-notebooks", "lint", "dist", "docs"}
-    assert {f"make {target}" for target in targets} <= set(steps)
+def test_ci_runs_all_tests_and_tries_the_wheel():
+    steps = re.findall(r"^time make (\S+)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.M)
+    assert {"lint", "dist", "docs"} <= set(steps)
+    recipes = dict(
+        re.findall(r"^(\S+):.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    )
+    started = [line for step in steps for line in recipes[step].splitlines() if "pytest" in line]
+    chosen = [line.partition("-m pytest -n 2 --dist loadfile")[2].strip() for line in started]
+    assert chosen == ["", "-m slow"]  # no file is left out: what is not slow, and what is
+
+
+def test_the_workflow_runs_all_checks_and_limits_their_time():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    (job,) = [job for job in workflow["jobs"].values() if {"run": ".ci/run"} in job["steps"]]
+    assert job["timeout-minutes"] == 75

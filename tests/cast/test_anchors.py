@@ -219,3 +219,11 @@ def test_parts_of_a_cut_track_have_their_own_features_and_the_embedding_of_those
     # Only two tracks are whole: a part is in the middle of both.
     np.testing.assert_allclose(placed[after["mixeda"]], [0.5**0.5, 0, 0.5**0.5, 0], atol=1e-6)
     assert cut.parts.tolist() == sorted([after["mixeda"], after["mixedb"]])
+
+
+def test_faces_whose_place_is_not_known_are_not_stored():
+    box = np.tile(np.array([50.0, 60, 90, 90]), (4, 1))
+    box[1], box[2, 0] = np.nan, np.nan  # none of it, and a part of it
+    tracks = TrackSet.from_faces(["a"] * 4, time=np.arange(4.0), frame=np.arange(4), box=box)
+    (anchor,) = anchors_of(tracks, [0])
+    assert anchor.faces == ((0.0, 50.0, 60.0, 90.0, 90.0), (3.0, 50.0, 60.0, 90.0, 90.0))

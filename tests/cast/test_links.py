@@ -14,6 +14,7 @@ from castlist.cast.links import (
 )
 from castlist.cast.state import State
 
+NO_PAIRS = np.empty((0, 2), np.int64)
 PAIR = st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] < p[1])
 
 
@@ -28,6 +29,7 @@ def test_pairs_are_between_groups_and_listed_once():
     groups = [np.array([0, 1]), np.array([2, 3])]
     assert pairs_between(groups, overlaps, {(1, 3)}) == [(0, 2)]
     assert pairs_between([np.array([7])], overlaps, set()) == []
+    assert pairs_between([np.array([0]), np.array([4])], overlaps, set()) == []  # beside others
 
 
 def test_a_summary_has_the_count_and_the_first_pairs_with_times():
@@ -49,8 +51,7 @@ def linked(pins, balls, before=None):
     pins, balls = np.array(pins), np.array(balls)
     state = State.of(pins if before is None else np.array(before))
     state.pin[:] = pins
-    none = np.empty((0, 2), np.int64)
-    return Links.around(state, none, state.owner, lambda rows: balls[rows])
+    return Links.around(state, NO_PAIRS, state.owner, lambda rows: balls[rows])
 
 
 def test_every_large_ball_of_a_character_attracts_and_an_outlier_does_not():
@@ -103,3 +104,17 @@ def test_what_is_no_face_makes_no_ball_large_and_takes_no_part():
     links = Links.around(state, np.array([[0, 1]]), state.owner, lambda rows: balls[rows])
     assert links.rows.tolist() == [0]
     assert all(len(pairs) == 0 for pairs in (links.must, links.cannot, links.avoid, links.apart))
+
+
+def test_two_people_are_kept_apart_by_every_loose_track_and_one_of_each_pinned_group():
+    """Tracks 0 to 3 were called different from 4 to 6; of these, 2, 3 and 6 are pinned."""
+    state = State.of(np.array([1, 1, 1, 1, 2, 2, 2]))
+    state.pin[:] = [0, 0, 1, 1, 0, 0, 2]
+    state.different.append((np.arange(4), np.arange(4, 7)))
+
+    def apart():
+        return {tuple(sorted(pair)) for pair in Links.of(state, NO_PAIRS).cannot.tolist()}
+
+    assert apart() == {(i, j) for i in (0, 1, 2) for j in (4, 5, 6)}
+    state.pin[4:6] = 1  # said later: they are the same person
+    assert apart() == {(0, 6), (1, 6), (2, 6)}

@@ -106,3 +106,14 @@ def test_an_appearance_has_at_least_one_frame(tmp_path):
     assert one.frames(Appearance(1.06, 1.06, 1)) == (5, 6)
     assert one.frames(Appearance(1.0, 1.4, 1)) == (5, 7)
     assert one.frames(Appearance(1.12, 1.28, 1)) == (6, 7)
+
+
+def test_what_was_noted_of_one_video_is_not_said_of_another(tmp_path):
+    """A cast of two videos in one scan has noted the rate and size of the first."""
+    from castlist import Corrections
+
+    two_videos(tmp_path).close()
+    note_video(tmp_path / "all", name="a.mp4", rate=50.0, size=[320, 240])
+    first, second = timelines(Corrections(tmp_path / "all"))
+    assert (first.rate, first.size) == (50, (320, 240))
+    assert (second.rate, second.size) == (25, None)  # counted from its faces

@@ -29,7 +29,7 @@ def test_pairs_are_between_groups_and_listed_once():
     groups = [np.array([0, 1]), np.array([2, 3])]
     assert pairs_between(groups, overlaps, {(1, 3)}) == [(0, 2)]
     assert pairs_between([np.array([7])], overlaps, set()) == []
-    assert pairs_between([np.array([0]), np.array([4])], overlaps, set()) == []  # beside others
+    assert pairs_between([np.array([0]), np.array([3])], overlaps, set()) == []  # beside others
 
 
 def test_a_summary_has_the_count_and_the_first_pairs_with_times():

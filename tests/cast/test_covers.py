@@ -58,6 +58,10 @@ def test_points_that_are_all_alike_have_no_outliers():
 def test_where_no_quality_is_known_the_longest_track_is_the_cover():
     worth = picture_quality(np.array([3, 9, 5]), np.zeros(3))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [1]
+    worth = picture_quality(np.array([200_000, 300_000]), np.zeros(2))
+    assert shown_tracks(np.arange(2), 1, worth)[0][0] == 1
+    worth = picture_quality(np.array([10**12, 1]), np.array([0.0, 0.01]))  # known is better
+    assert shown_tracks(np.arange(2), 1, worth)[0][0] == 1
     worth = picture_quality(np.array([3, 9, 5]), np.array([0.2, 0.0, 0.1]))
     assert shown_tracks(np.arange(3), 3, worth)[0] == [0]
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept, cluster_around, ids_of_clusters, model_of, propose
 from castlist.cast.state import State
 from castlist.cluster.tracks import cluster_points
+from castlist.learn.finetune import FinetuneSettings, finetune
 from castlist.progress import silent
 from datasets.synthetic_casts import THRESHOLD, made_video, points_of, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
@@ -297,3 +299,23 @@ def check_kept_apart(state, overlaps, person):
             assert ids[i] != ids[j], (i, j)
     for cluster in np.unique(made):  # nobody else is taken apart
         assert len(set(given[made == cluster])) <= 2
+
+
+def test_a_model_that_is_tuned_gives_points_of_its_own_that_are_kept(tmp_path, monkeypatch):
+    few = partial(finetune, settings=FinetuneSettings(iterations=10, rate=0.05))
+    monkeypatch.setattr("castlist.cast.recluster.finetune", few)
+    tracks = made_video(people=3, each=2, dim=128)
+    folder = write_folder(tmp_path / "film.cast", tracks)
+    with Corrections(folder) as cast:
+        before = cast.points.copy()
+        cast.merge([1, 2], waive=True)
+        proposal = propose(cast, tuned=True)
+        assert proposal.tuned
+        assert proposal.points.shape[0] == len(tracks)
+        assert np.abs(proposal.points @ proposal.points.T - before @ before.T).max() > 0.01
+        both = cast.character(1).tracks
+        accept(cast, proposal)
+        assert set(both.tolist()) <= set(cast.character(1).tracks.tolist())  # what was said holds
+        np.testing.assert_allclose(cast.points, proposal.points)
+    with Corrections(folder) as again:
+        np.testing.assert_allclose(again.points, proposal.points)

@@ -117,3 +117,11 @@ def test_what_was_noted_of_one_video_is_not_said_of_another(tmp_path):
     first, second = timelines(Corrections(tmp_path / "all"))
     assert (first.rate, first.size) == (50, (320, 240))
     assert (second.rate, second.size) == (25, None)  # counted from its faces
+
+
+def test_colours_are_given_in_turn_the_first_to_the_lead(tmp_path):
+    one = made_timeline(tmp_path / "film.cast", spans=[(0.0, 5.0 - k, k) for k in range(4)])
+    labels = [person.label for person in one.people]
+    assert list(one.coloured(["red", "blue", "green"]).items()) == list(
+        zip(labels, ["red", "blue", "green", "red"], strict=True)
+    )

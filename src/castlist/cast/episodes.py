@@ -30,6 +30,7 @@ from castlist.cast.folder import (
     check_name,
     write_points,
 )
+from castlist.errors import CastlistError
 from castlist.io.cast_files import is_own_file, refuse_link
 from castlist.io.files import printable, replacing
 from castlist.io.parquet import write_tracks
@@ -54,7 +55,10 @@ def write_episode(
     refuse_link(home)
     # Remove the rest of an interrupted `add`, which may be of another video of this name.
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # a file has its name
+        raise CastlistError(f"cannot write {home}: {error.strerror}; remove it") from error
     write_tracks(home / TRACKS, tracks)
     write_points(home, points)
     (home / FACES).mkdir(exist_ok=True)

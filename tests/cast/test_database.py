@@ -124,6 +124,16 @@ def test_a_journal_that_names_a_file_does_not_delete_it(tmp_path):
     assert not (tmp_path / "thesis.txt").exists()
 
 
+@pytest.mark.parametrize("journal", [b"", bytes(512), b"\0" * 2000])
+def test_a_journal_that_names_no_file_is_no_reason_to_refuse_a_log(tmp_path, journal):
+    folder = write_folder(tmp_path / "x.cast", made_video())
+    with Corrections(folder) as cast:
+        cast.name(1, "Anna")
+    (folder / f"{CORRECTIONS}-journal").write_bytes(journal)
+    with Corrections(folder) as cast:
+        assert cast.character("Anna").number == 1
+
+
 KILLED = """
 import os, sys
 from castlist.cast.corrections import Corrections

@@ -98,7 +98,6 @@ def test_from_an_unknown_video_to_a_reel(browser, portraits, tmp_path):
             page.locator("dialog[open] input").fill(name)
             page.keyboard.press("Enter")
             page.locator(f'body[data-last="{k + 1}"]').wait_for()
-            page.locator("[data-action=clear]").click()
 
         # Find where they are together, and watch it.
         page.get_by_role("link", name="Find").click()

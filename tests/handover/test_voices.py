@@ -59,6 +59,9 @@ def test_subtitles_get_names(cast, tmp_path):
         ("SPEAKER f 1 x 2 <NA> <NA> a <NA>", "line 1: not 'SPEAKER"),
         ("SPEAKER f 1 -1 2 <NA> <NA> a <NA>", "numbers from 0"),
         ("SPEAKER f 1 nan 2 <NA> <NA> a <NA>", "numbers from 0"),
+        (f"SPEAKER f 1 {'1' * 400} 2 <NA> <NA> a <NA>", "numbers from 0 to 1e"),
+        ("SPEAKER f 1 1e308 1e308 <NA> <NA> a <NA>", "numbers from 0 to 1e"),
+        ("\n".join(f"SPEAKER f 1 0 1 x x {k} x" for k in range(1001)), "more than 1,000 speakers"),
     ],
 )
 def test_files_that_are_no_rttm(tmp_path, text, message):
@@ -92,3 +95,19 @@ def test_names_in_subtitles_are_text(cast, tmp_path):
     # SRT has no escape, and players take < for the beginning of a tag.
     read = [cue.raw_text for cue in webvtt.from_srt(tmp_path / "out-in.srt")]
     assert read == ["A & B --› ‹b›C‹/b›: Hi.", "x--›y‹c›&lt; [31m: Once."]
+
+
+@pytest.mark.parametrize(
+    ("cue", "message"),
+    [
+        (f"{'1' * 400}:00:00,000 --> 00:00:01,000", "line 2: the time has too many hours"),
+        (f"00:00:00,000 --> {'1' * 5000}:00:01,000", "line 2: the time has too many hours"),
+        ("1" * 2**20, "no times such as"),  # not searched from each of its digits
+    ],
+    ids=["start", "end", "digits"],
+)
+def test_subtitles_whose_times_are_no_times(cast, tmp_path, cue, message):
+    (tmp_path / "in.srt").write_text(f"1\n{cue}\nHello.\n")
+    speech = read_rttm(tmp_path / "talk.rttm")
+    with pytest.raises(InputError, match=message):
+        named_subtitles(tmp_path / "in.srt", match_voices(cast, speech), speech["film"])

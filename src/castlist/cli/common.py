@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from castlist.tracks import TrackSet
 
 _MOST_CHARACTERS = 20
+_MOST_BYTES = 2**26  # of a list of names
 
 
 def _set_threads(number: int | None) -> int | None:
@@ -191,11 +192,13 @@ def read_with_model(
 
 def read_names(path: Path | None) -> frozenset[str]:
     """Return the identities listed in a file, one per line."""
+    from castlist.io.untrusted import read_small
+
     if path is None:
         return frozenset()
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_small(path, _MOST_BYTES).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError, InputError) as error:
         raise InputError(
             f"{path}: cannot read a list of names; it must be a UTF-8 text file with one name per "
             f"line ({error})"

@@ -18,11 +18,13 @@ def union(intervals: ArrayLike, gap: float = 0.0) -> Intervals:
 
 def intersection(a: Intervals, b: Intervals) -> Intervals:
     """Return the times that are in both sets; intervals of no length are left out."""
-    starts = np.maximum(a[:, None, 0], b[None, :, 0])
-    ends = np.minimum(a[:, None, 1], b[None, :, 1])
+    # Each interval of a overlaps a run of those of b: not all pairs, which are too many to hold.
+    first = np.searchsorted(b[:, 1], a[:, 0], "right")
+    lengths = np.maximum(np.searchsorted(b[:, 0], a[:, 1], "left") - first, 0)
+    i = np.repeat(np.arange(len(a)), lengths)
+    j = np.arange(len(i)) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+    starts, ends = np.maximum(a[i, 0], b[j, 0]), np.minimum(a[i, 1], b[j, 1])
     both = starts < ends
-    if not both.any():
-        return np.empty((0, 2))
     return union(np.stack([starts[both], ends[both]], axis=1))
 
 

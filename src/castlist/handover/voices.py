@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,18 @@ from castlist.errors import InputError
 from castlist.export.timeline import Timeline, one_line, timelines
 from castlist.export.vtt import vtt_text
 from castlist.handover.intervals import Intervals, intersection, union
+from castlist.io.untrusted import read_small
 
 #: A speaker is matched if the character is seen for at least this share of the speaking time.
 LEAST_SHARE = 0.3
 _MOST_BYTES = 2**26
+_MOST_SPEAKERS = 1000  # of all files: each is compared with each character
+_MOST_DIGITS = 6  # of hours
+_LATEST = 1e9  # seconds: later times are no times of a video
 _CUE = re.compile(
-    r"(\d+):(\d\d):(\d\d)[,.](\d{1,3})\s*-->\s*(\d+):(\d\d):(\d\d)[,.](\d{1,3})"
-)  # fmt: skip
+    r"(?<![0-9])([0-9]+):([0-9]{2}):([0-9]{2})[,.]([0-9]{1,3})\s*-->\s*"
+    r"([0-9]+):([0-9]{2}):([0-9]{2})[,.]([0-9]{1,3})"
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,11 @@ def read_rttm(path: str | Path) -> dict[str, dict[str, Intervals]]:
             raise InputError(
                 f"{path}, line {number}: not 'SPEAKER file 1 start duration <NA> <NA> name'"
             ) from error
-        if not (math.isfinite(start) and math.isfinite(length) and start >= 0 and length >= 0):
-            raise InputError(f"{path}, line {number}: times must be numbers from 0")
+        if not (0 <= start <= _LATEST and 0 <= length <= _LATEST):  # nor nan
+            raise InputError(f"{path}, line {number}: times must be numbers from 0 to {_LATEST:g}")
         spans.setdefault(file, {}).setdefault(speaker, []).append((start, start + length))
+    if len({speaker for speakers in spans.values() for speaker in speakers}) > _MOST_SPEAKERS:
+        raise InputError(f"{path}: more than {_MOST_SPEAKERS:,} speakers")
     if not spans:
         raise InputError(f"{path}: no line begins with SPEAKER; is it an RTTM file?")
     return {
@@ -146,7 +152,9 @@ def named_subtitles(path: str | Path, voices: list[Voice], spoken: Mapping[str, 
         if cue is None:
             continue
         found = True
-        values = [int(one) for one in cue.groups()]
+        if max(len(digits) for digits in cue.groups()) > _MOST_DIGITS:
+            raise InputError(f"{path}, line {number + 1}: the time has too many hours")
+        values = [int(digits) for digits in cue.groups()]
         start, end = (3600 * h + 60 * m + s + ms / 1000 for h, m, s, ms in (values[:4], values[4:]))
         span = np.array([[start, max(start, end)]])
         overlap = {one: _length(intersection(parts, span)) for one, parts in spoken.items()}
@@ -178,11 +186,8 @@ def _length(intervals: Intervals) -> float:
 
 
 def _read(path: str | Path) -> str:
-    path = Path(path)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: larger than {_MOST_BYTES // 2**20} MiB")
-        return path.read_text("utf-8-sig")
+        return read_small(Path(path), _MOST_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:

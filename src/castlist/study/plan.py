@@ -9,6 +9,7 @@ from typing import Any
 
 from castlist.errors import InputError
 from castlist.io.authors import is_authors_folder, open_authors, series_of
+from castlist.io.untrusted import read_small
 from castlist.learn.finetune import FinetuneSettings
 from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 
@@ -16,6 +17,7 @@ from castlist.learn.train_settings import LOSS_NAMES, RECIPES, TrainSettings
 QUICK_EPOCHS, QUICK_FINETUNE, QUICK_VIDEOS, QUICK_VARIANTS = 6, 60, 2, 2
 
 
+_MOST_BYTES = 2**20  # of a plan
 _SETTABLE = tuple(one.name for one in fields(TrainSettings))
 
 
@@ -173,8 +175,9 @@ def read_plan(path: str | Path) -> Plan:
     if path.is_dir():
         return _authors_plan(path)
     try:
-        with path.open("rb") as file:
-            text = tomllib.load(file)
+        text = tomllib.loads(read_small(path, _MOST_BYTES).decode("utf-8"))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError

@@ -15,6 +15,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from castlist.errors import InputError, first_line
+from castlist.io.untrusted import file_size
 from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
 from castlist.tracks import TrackSet
@@ -211,6 +212,7 @@ def read_picture(path: Path) -> Image:
 def _require_size(path: Path) -> None:
     """Raise an InputError for a picture whose header is damaged or states too large a size."""
     try:
+        file_size(path)  # refuses a pipe, which would be waited for
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about Pillow's own size limit
             with PIL.Image.open(path, formats=_FORMATS) as picture:

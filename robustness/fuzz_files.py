@@ -152,6 +152,17 @@ def mot(home: Path) -> list[Path]:
     return [home / "mot.txt"]
 
 
+def speech(home: Path) -> list[Path]:
+    """Write a diarization and subtitles of both kinds, and the cast that they are about."""
+    _write_cast(home / "film.cast")
+    turns = [f"SPEAKER film 1 {t} 1.5 <NA> <NA> s{t % 2} <NA> <NA>" for t in range(4)]
+    (home / "talk.rttm").write_text("\n".join(turns))
+    cues = "00:00:0{0}{1}000 --> 00:00:0{0}{1}900\nHello.\n"
+    (home / "in.srt").write_text("\n".join(cues.format(t, ",") for t in range(4)))
+    (home / "in.vtt").write_text("\n".join(["WEBVTT\n", *(cues.format(t, ".") for t in range(4))]))
+    return [home / name for name in ("talk.rttm", "in.srt", "in.vtt")]
+
+
 def cvat(home: Path) -> list[Path]:
     box = '<box frame="{}" outside="{}" keyframe="1" xtl="1.5" ytl="5" xbr="30" ybr="40"/>'
     tracks = "".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -158,6 +159,17 @@ def mot(seed: bytes, rng: Random) -> bytes:
     return "\n".join(lines).encode()
 
 
+def speech(seed: bytes, rng: Random) -> bytes:
+    """Put odd words and numbers between the separators of a diarization or of subtitles."""
+    words = ("1", "0", "-1", "nan", "1e308", "9" * 400, "", "٣", "1_0", "-->", "a\x1b[2J", "\u2028")
+    parts = re.split(r"([ :,.\n])", seed.decode())
+    for _ in range(rng.choice((1, 2, 5))):
+        parts[2 * rng.randrange(len(parts) // 2)] = rng.choice(words)
+    if rng.random() < 0.1:
+        parts.append(rng.choice(("9" * 10**5, "\n".join(parts) * 50, "".join(parts) * 200)))
+    return "".join(parts).encode()
+
+
 def cvat(seed: bytes, rng: Random) -> bytes:
     """Write XML with entities that laugh or look elsewhere, deep nesting, and odd attributes."""
     text = seed.decode()
@@ -208,6 +220,7 @@ FORGES: dict[str, Forge] = {
     ".parquet": parquet, ".ids": ids, ".mat": mat, ".npy": array, ".npz": arrays, ".json": notes,
     ".safetensors": safetensors, ".tar": checkpoint, ".pth": checkpoint, ".toml": toml,
     ".txt": mot, ".xml": cvat, ".db": database, ".onnx": network,
+    **dict.fromkeys((".rttm", ".srt", ".vtt"), speech),
     **dict.fromkeys((".png", ".jpg", ".bmp", ".webp"), picture),
     **dict.fromkeys((".mp4", ".mkv", ".avi", ".ts", ".mpg", ".m4v"), video),
 }  # fmt: skip

@@ -23,6 +23,7 @@ from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import BALLS
 from castlist.cast.matching import Balls
 from castlist.export.write import FORMATS, export_cast
+from castlist.handover.voices import match_voices, named_subtitles, read_rttm
 from castlist.io.box_tracks import read_given
 from castlist.learn.run_folder import Run
 from castlist.pipeline.run_manifest import read_manifest
@@ -120,6 +121,14 @@ def _read_video(_: Path, path: Path) -> None:
         str((video.size, video.duration, video.rate))
 
 
+def _read_speech(home: Path, _: Path) -> None:
+    speech = read_rttm(home / "talk.rttm")
+    with Corrections(home / "film.cast") as cast:
+        voices = match_voices(cast, speech)
+    for name in ("in.srt", "in.vtt"):
+        named_subtitles(home / name, voices, next(iter(speech.values()))).encode()
+
+
 READERS = {
     "parquet": Reader(files.parquet, lambda _, path: _use(read_tracks(path))),
     "ids": Reader(files.authors("ids/bbt_s01e01.ids"), lambda home, _: _use(read_tracks(home))),
@@ -140,6 +149,7 @@ READERS = {
     "plan": Reader(files.plan, lambda _, path: read_plan(path).quick()),
     "mot": Reader(files.mot, lambda _, path: _use(read_given(path).tracks)),
     "cvat": Reader(files.cvat, lambda _, path: _use(read_given(path).tracks)),
+    "speech": Reader(files.speech, _read_speech),
     "cast": Reader(files.cast, _read_cast),
     "log": Reader(files.log, _read_cast),
     "joined": Reader(files.joined, _read_cast),

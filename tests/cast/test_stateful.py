@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,25 +17,35 @@ from castlist.cast.corrections import Corrections
 from castlist.cast.series import add, join, remove
 from castlist.video.fingerprint import Fingerprint
 from datasets.synthetic_casts import write_folder
-from tests.cast.model import Moment, Moments, Seen, Word
-from tests.cast.stateful import (
-    Talk,
-    answered,
-    cut_time,
-    new_home,
-    pick,
-    run,
-    scan_again,
-    scenes,
-    seen,
-    which,
-)  # fmt: skip
+from tests.cast.model import Model, Seen, Word
+from tests.cast.scenes import HALVES, PIECES, TOGETHER, cut_time, scan_again, scenes
+from tests.cast.stateful import NAMES, Talk, clients, new_home, pick, run, seen, which
+from tests.cast.words import (
+    answering,
+    cutting,
+    marking,
+    moving,
+    naming,
+    not_a_face,
+    not_naming,
+)
 
 VERBS = (
-    "name", "background", "merge", "move", "not_face", "cut", "answer", "undo", "redo",
-    "recluster", "stale",
+    "name", "not_named", "photo", "background", "merge", "move", "not_face", "cut", "answer",
+    "instead", "mixed", "undo", "redo", "recluster", "stale",
 )  # fmt: skip
-SCANS = [*(scenes(scan=k) for k in range(3)), scenes(stranger=4)]
+#: Of one video: with other settings; with other faces in the place of some, and one missing; with
+#: two lists of tracks from elsewhere, which divide faces at other times; and in other resolutions.
+SCANS = [
+    scenes(**how, first=100 * k)
+    for k, how in enumerate((
+        {}, {"rate": 4, "begins": HALVES[0]}, {"rate": 8, "begins": HALVES[1]},
+        {"strangers": {4: 1}}, {"strangers": {4: 2, 9: 1}, "without": 7},
+        {"begins": PIECES[0]}, {"begins": PIECES[1]},
+        {"scale": 2.0}, {"rate": 4, "begins": HALVES[0], "scale": 0.5},
+    ))
+]  # fmt: skip
+SCALE = {7: 2.0, 8: 0.5}
 
 
 class OneVideo(Talk):
@@ -46,93 +57,113 @@ class OneVideo(Talk):
         self.opened(write_folder(self.home / "film.cast", SCANS[0]))
         self.settle()
 
-    @rule(k=st.integers(0, 3))
-    def scan_again(self, k):
+    @rule(k=st.integers(0, len(SCANS) - 1), client=clients,
+          same=st.lists(st.tuples(which, which), max_size=3))  # fmt: skip
+    def scan_again(self, k, client, same):
+        """Scan with other settings, and say of lost tracks which ones they are."""
         before, self.sound = self.now, False
-        scan_again(self.folder, SCANS[k])
+        scan_again(self.folder, SCANS[k], SCALE.get(k, 1.0))
         self.model.scan += 1
         self.now = self.fresh()
-        self.by_machine(before)
+        self.model.check_ids(before, self.now)
+        self.by_machine(before, splits=True)
         self.counted["scan"] += 1
+        for i, j in same:
+            self.found(client, False, i, j)
 
 
 VIDEOS = ("e1", "e2", "e3")
 OF_VIDEOS = {
-    (video, k): scenes(f"{video}.mp4", 8, scan=k, dim=128, seed=n)
+    (video, k): scenes(f"{video}.mp4", 8, seed=n, **how)
     for n, video in enumerate(VIDEOS)
-    for k in range(3)
-}
+    for k, how in enumerate((
+        {}, {"rate": 4, "begins": HALVES[0], "first": 100},
+        {"rate": 8, "begins": HALVES[1], "first": 200}, {"begins": PIECES[0], "first": 300},
+    ))
+}  # fmt: skip
+SAYINGS = ("name", "not_named", "background", "not_face", "move", "different", "mixed", "cut")
 
 
 class Source:
     """The cast of one video, of which a few things were said."""
 
-    def __init__(self, home, video: str) -> None:
+    def __init__(self, home, video: str, tick: Callable[[], int]) -> None:
         self.video = video
+        self.tick = tick
+        self.model = Model()
         self.folder = write_folder(home / f"{video}.cast", OF_VIDEOS[video, 0])
-        self.different: list[tuple[Moments, Moments]] = []
-        self.cuts: list[Moment] = []
         note = json.loads((self.folder / RUN).read_text())
         known = Fingerprint(20.0, 500, 1000, ((0.0, bytes([40 * int(video[1])] * 144)),))
         note["video"] |= {
-            "name": f"{video}.mp4", "duration": 20.0, "fingerprint": known.to_json(),
+            "name": f"{video}.mp4", "duration": 4 * TOGETHER, "fingerprint": known.to_json(),
         }  # fmt: skip
         (self.folder / RUN).write_text(json.dumps(note))
 
     def say(self, kind: str, i: int, j: int) -> None:
         """Say something, if that can be."""
-        cast = Corrections(self.folder)
-        view = seen(cast)
-        one, other = pick(view.faces, i), pick(view.faces, j)
-        number = view.owner[one]
-        with suppress(InputError):
-            if kind == "name":
-                cast.name(number, pick(["Anna", "Bo"], j))
-            elif kind == "background":
-                cast.background([number], bool(j % 2))
-            elif kind == "not_face":
-                cast.not_face([one])
-            elif kind == "move":
-                cast.move([one], view.owner[other])
-            elif kind == "different":
-                cast.answer([one], [], [[other]])
-                self.different += answered(view, [one], [], [[other]]).different
-            elif kind == "cut":
-                at = sorted(view.tracks[one])[len(view.tracks[one]) // 2]
-                cast.cut(one, cut_time(at))
-                self.cuts.append(at)
-        cast.close()
+        with Corrections(self.folder) as cast:
+            view = seen(cast)
+            if not view.faces:
+                return
+            track, other = pick(view.faces, i), pick(view.faces, j)
+            number = view.owner[track]
+            with suppress(InputError):
+                if kind == "name":
+                    word = naming(view, number, pick(NAMES[:2], j))
+                    cast.name(number, word.names[number])
+                elif kind == "not_named":
+                    word = not_naming(view, number, pick(NAMES[:2], j))
+                    cast.not_named(number, word.not_named[0][0])
+                elif kind == "background":
+                    word = marking(view, [number], bool(j % 2))
+                    cast.background([number], bool(j % 2))
+                elif kind == "not_face":
+                    word = not_a_face(view, [track], True)
+                    cast.not_face([track])
+                elif kind == "move":
+                    word = moving(view, [track], view.owner[other], False)
+                    cast.move([track], view.owner[other])
+                elif kind == "different":
+                    word = answering(view, [track], [], [[other]])
+                    cast.answer([track], [], [[other]])
+                elif kind == "mixed":
+                    word = answering(view, [track], mixed=[[other]])
+                    cast.answer([track], mixed=[[other]])
+                else:
+                    at = sorted(view.tracks[track])[len(view.tracks[track]) // 2]
+                    word = cutting(view, track, at, "before")
+                    cast.cut(track, cut_time(at))
+                now = seen(cast)
+                word = self.model.with_ids(word, now)
+                self.model.say(replace(word, number=cast.last, when=self.tick()))
+                self.model.check(now)
+                self.model.remember(now)
 
     def seen(self) -> Seen:
-        cast = Corrections(self.folder)
-        found = seen(cast)
-        cast.close()
-        return found
+        with Corrections(self.folder) as cast:
+            return seen(cast)
 
 
 def apart(*casts: Seen) -> Seen:
     """Return several casts as one in which nobody is in two of them."""
-    parts = [
-        replace(
-            one, tracks={f"{k}:{t}": own for t, own in one.tracks.items()},
-            owner={f"{k}:{t}": (k, id) for t, id in one.owner.items()},
-        )
-        for k, one in enumerate(casts)
-    ]  # fmt: skip
-    tracks, owner = ({k: v for one in parts for k, v in getattr(one, name).items()}
-                     for name in ("tracks", "owner"))  # fmt: skip
-    return Seen(tracks, owner, {}, {}, frozenset(), {}, {})
+    tracks, keys, owner = {}, {}, {}
+    for k, cast in enumerate(casts):
+        tracks |= {f"{k}:{t}": own for t, own in cast.tracks.items()}
+        keys |= {f"{k}:{t}": key for t, key in cast.keys.items()}
+        owner |= {f"{k}:{t}": (k, id) for t, id in cast.owner.items()}
+    return Seen(tracks, keys, owner, {}, {}, frozenset(), {}, {})
 
 
 class Series(Talk):
     """A cast of several videos, of which each has a cast of its own."""
 
+    splits = False
+
     @initialize(said=st.lists(st.tuples(
-        st.integers(0, 2), st.sampled_from(["name", "background", "not_face", "move", "different",
-                                            "cut"]), which, which), max_size=8))  # fmt: skip
+        st.integers(0, 2), st.sampled_from(SAYINGS), which, which), max_size=8))  # fmt: skip
     def join(self, said):
         self.begin(new_home())
-        self.sources = {video: Source(self.home, video) for video in VIDEOS}
+        self.sources = {video: Source(self.home, video, self.tick) for video in VIDEOS}
         for video, kind, i, j in said:
             self.sources[VIDEOS[video]].say(kind, i, j)
         folder = self.home / "season.cast"
@@ -140,39 +171,61 @@ class Series(Talk):
         join([one.folder for one in first], folder)
         self.opened(folder)
         before = apart(*(one.seen() for one in first))
-        words = [self.inherited("join", one, {}, {}) for one in first]
-        whole = replace(
-            words[0], came=" ".join(VIDEOS[:2]), number=self.events,
-            names={**words[1].names, **words[0].names},
-            background={**words[1].background, **words[0].background},
-            **{
-                name: getattr(words[0], name) + getattr(words[1], name)
-                for name in ("pins", "different", "cuts")
-            },
-            not_face={**words[0].not_face, **words[1].not_face},
-        )  # fmt: skip
-        self.model.say(whole)
-        self.model.check_machine(before, self.now)
-        self.settle()
+        word = self.inherited("join", first)
+        self.model.say(replace(word, number=self.events, when=self.tick()))
+        self.by_machine(before, splits=False)
 
-    def inherited(self, kind: str, source: Source, names, marked) -> Word:
-        """Return what the cast of a video brings into this one."""
-        own = source.seen()
-        here = {own_moments: track for track, own_moments in self.now.tracks.items()}
-        ids: dict[int, int] = {}  # of the characters there: here
-        for track, moments in own.tracks.items():
-            known = self.now.owner if own.pin[track] else self.now.base
-            id = known[here[moments]]
-            assert ids.setdefault(own.owner[track], id) == id, (track, "was taken apart")
-        named = [(id, own.names[number]) for number, id in ids.items() if number in own.names]
-        assert len(dict(named)) == len(set(named)), "two names are one character"
+    def inherited(self, kind: str, sources: list[Source], before: Seen | None = None) -> Word:
+        """Return what the casts of videos bring into this one.
+
+        What was said here of a video that was here before is kept, if it was said later.
+        """
+        now, parts = self.now, []
+        there = self.model.pins(now), self.model.marks(now)
+        names, background = set(), set()  # that may come
+        for source in sources:
+            own, said = source.seen(), source.model
+            ids: dict[int, set[int]] = {}  # of the characters there: here
+
+            def group(tracks, own=own):
+                return now.group(t for track in tracks for t in now.at(own.tracks[track]))
+
+            pins, marks = said.pins(own), said.marks(own)
+            for track, moments in own.tracks.items():
+                here = ids.setdefault(own.owner[track], set())
+                for t in sorted(now.at(moments)):
+                    _, when = pins.get(track, (0, 0))
+                    if when >= there[0].get(t, (0, 0))[1]:
+                        here.add(now.owner[t])
+                        pin = (now.owner[t], now.group([t]))
+                        parts += [Word(kind, (pin,), when=when)] if when else []
+                    yes, when = marks.get(track, (False, 0))
+                    if when:
+                        parts.append(Word(kind, not_face=((now.group([t]), yes),), when=when))
+            for number, here in ids.items():
+                assert len(here) <= 1, (number, "was taken apart")
+                names |= {(id, own.names[number]) for id in here if number in own.names}
+                background |= {(id, own.background[number]) for id in here
+                               if number in own.background}  # fmt: skip
+            parts.append(Word(
+                kind, different=tuple((group([t]), group([u])) for t, u in own.different),
+                mixed=tuple(map(group, said.mixed(own))),
+                # The whole track has another key here, which is not known.
+                cuts=tuple((("", moments), at) for w in said.said for (_, moments), at in w.cuts),
+                not_named=tuple((name, group(tracks)) for name, tracks in said.not_named(own)),
+                waived=tuple(tuple(group([t]) for t in pair) for pair in said.waived(own)),
+            ))  # fmt: skip
+        assert len(dict(names)) == len(names), "two names are one character"
+        # A character that is known here keeps its name and mark; a new one gets those that come.
+        known = self.model.ids
+        new = {*now.names.items()} - {*(before.names.items() if before else ())}
+        marked = {*now.background.items()} - {*(before.background.items() if before else ())}
+        assert {(id, name) for id, name in names if id not in known} <= new <= names
+        assert {id for id, _ in background if id not in known} <= {id for id, _ in marked}
+        assert marked <= background
         return Word(
-            kind,
-            tuple((ids[own.owner[t]], own.tracks[t]) for t, pin in own.pin.items() if pin),
-            {id: name for id, name in named if not names.get(id)},
-            {ids[n]: yes for n, yes in own.background.items() if n in ids and ids[n] not in marked},
-            {own.tracks[t]: True for t in own.not_face},
-            tuple(source.different), tuple(source.cuts), came=source.video,
+            kind, names=dict(new), background=dict(marked), parts=tuple(parts),
+            came=" ".join(source.video for source in sources),
         )  # fmt: skip
 
     def inside(self) -> set[str]:
@@ -190,14 +243,13 @@ class Series(Talk):
             return
         add(self.folder, source.folder)
         self.now = self.fresh()
-        word = self.inherited("add", source, before.names, set(before.owner.values()))
-        self.model.say(replace(word, number=self.events))
-        self.model.check_ids(before, self.now)
-        self.model.check_machine(apart(before, source.seen()), self.now)
+        word = self.inherited("add", [source], before)
+        self.model.say(replace(word, number=self.events, when=self.tick()))
         for track in before.tracks:
             assert self.now.owner[track] == before.owner[track]
             assert self.now.pin[track] == before.pin[track]
-        self.settle()
+        self.model.check_ids(before, self.now)
+        self.by_machine(apart(before, source.seen()), splits=False)
         self.counted["add"] += 1
 
     @rule(i=which)
@@ -212,14 +264,14 @@ class Series(Talk):
             return
         remove(self.folder, f"{video}.mp4")
         self.now = self.fresh()
-        self.model.say(Word("remove", left=video, number=self.events))
+        self.model.say(Word("remove", left=video, number=self.events, when=self.tick()))
         for track in self.now.tracks:
             assert self.now.owner[track] == before.owner[track]
         self.settle()
         self.counted["remove"] += 1
 
     @precondition(lambda self: self.inside() != set(VIDEOS))
-    @rule(i=which, k=st.integers(0, 2), kind=st.sampled_from(["name", "not_face", "move"]), j=which)
+    @rule(i=which, k=st.integers(0, 3), kind=st.sampled_from(SAYINGS), j=which)
     def scan_a_video_again(self, i, k, kind, j):
         """Scan one that is outside: what was said of it here waits for its other tracks."""
         video = pick(sorted(set(VIDEOS) - self.inside()), i)
@@ -229,15 +281,15 @@ class Series(Talk):
 
 
 def test_two_people_correct_one_video_at_random():
-    assert run(OneVideo, 250).total() >= 150
+    assert run(OneVideo, 200).total() >= 120
 
 
 def test_two_people_correct_a_series_at_random():
-    assert run(Series, 150).total() >= 100
+    assert run(Series, 200).total() >= 50
 
 
 @pytest.mark.slow
 def test_two_people_correct_a_cast_at_random_for_long():
     done = run(OneVideo, 6000) + run(Series, 3000)
     assert done.total() > 9000
-    assert min(done[verb] for verb in (*VERBS, "scan", "add", "remove")) > 20, done
+    assert min(done[verb] for verb in (*VERBS, "found", "scan", "add", "remove")) > 20, done

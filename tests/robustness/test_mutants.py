@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 
 import pytest
@@ -71,7 +72,7 @@ def test_what_stands_in_its_place(code, after):
     assert len(set(texts)) == len(texts) == len(after)
     for text, wanted in zip(texts, after, strict=True):
         assert wanted in text.strip()
-    assert code == __import__("ast").unparse(__import__("ast").parse(code))
+    assert code == ast.unparse(ast.parse(code))
 
 
 def test_a_repeated_change_is_told_apart():

@@ -269,8 +269,9 @@ class Model:
         assert self.waived(seen) <= seen.waived, (self.waived(seen) - seen.waived, "were waived")
         listed = set(seen.lost.values())
         assert self.lost(seen) <= listed, (self.lost(seen) - listed, "are lost, and not listed")
-        gone = [key for key in listed if key in self.tracks and seen.at(self.tracks[key])]
-        assert not gone, (gone, "are listed as lost, and are there")
+        known = {key: self.tracks[key] for key in listed if key in self.tracks}
+        there = [key for key in known.items() if self.covered(frozenset({key}), seen)]
+        assert not there, (there, "are listed as lost, and are there, or were found")
         inside: set[str] = set()
         for word in self.words:
             inside |= set(word.came.split())

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from castlist import TrackSet
+from castlist import InputError, TrackSet
 from castlist.cast.corrections import Corrections
 from datasets.synthetic_casts import made_video, write_folder
 from tests.cast import test_rescan
@@ -100,6 +100,16 @@ def long_track(spans, who, prefix=""):
         feature=np.eye(16, dtype=np.float32)[np.array(who)[faces]], video="film.mp4",
         describer="SFace",
     )  # fmt: skip
+
+
+def test_a_lost_track_that_is_another_one_now_is_no_longer_listed(cast):
+    """Somebody else is in its place, of whom nothing was said."""
+    cast.not_face(["0000"])
+    scan_again(cast, swapped("p2"))
+    cast.found(lost(cast)["0000"], "p2-new0001")
+    assert not cast.lost
+    with pytest.raises(InputError, match="no lost track"):
+        cast.found(1, "p2-new0002")
 
 
 @pytest.fixture

@@ -427,9 +427,10 @@ class CurrentCast:
         said, lost = self._finder.rows(last), []
         for number, there in self._finder.missing.items():
             if number in last:
-                partly = len(self._finder.rows([number])) > 0
+                # One that is elsewhere, as a person said, is not lost, whoever is in its place.
+                partly = self._finder.is_present(number)
                 rest = np.setdiff1d(there, said) if partly else there
-                if len(rest) or not partly:
+                if len(rest) if partly else not len(self._finder.rows([number])):
                     anchor = self._finder.anchors[number]
                     lost.append(LostTrack(last[number], number, anchor, rest, partly))
         return lost

@@ -138,6 +138,10 @@ class Finder:
         parts = [part for n in numbers for part in self._parts(n)]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
+    def is_present(self, number: int) -> bool:
+        """Return whether an anchor itself has a track, or a part of one, in this scan."""
+        return len(self._rows[number]) > 0
+
     def _parts(self, number: int) -> Iterator[Rows]:
         """Yield the tracks of an anchor, and what a person called the same of the rest of it."""
         yield present(number, self.same, self._rows.__getitem__)

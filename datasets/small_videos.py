@@ -84,8 +84,6 @@ def write_with_sound(
         assert isinstance(stream, av.VideoStream)
         assert isinstance(audio, av.AudioStream)
         stream.pix_fmt = "yuv420p"
-        # Only key frames: Chromium sometimes fails to decode others after a seek.
-        stream.options = {"g": "1"}
         stream.codec_context.time_base = Fraction(1, 1000)
         tone = np.sin(np.arange(1024) * 0.2)[None].astype(np.float32)
         blocks = iter(range(int(sound * 48_000 / 1024)))

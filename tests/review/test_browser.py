@@ -527,32 +527,46 @@ def test_a_video_whose_sound_begins_first_is_played_where_its_tracks_are(browser
     film = tmp_path / "late.mp4"
     write_with_sound(film, pictures, 5, sound=len(pictures) / 5 + delay, delay=delay)
     data = film.read_bytes()
-    middle = (start + end) / 2
     with Server(home) as server:
-        context = browser.new_context()
-        page = open_page(context, server)
-        serve(page, data)
-        show(page, f"#/character/{number}", "character")
-        page.locator(f'[data-track="{track}"] [data-action=play]').click()
-        here = page.locator("[data-action=cut-here]")
-        here.wait_for()
-        time = page.evaluate("document.querySelector('video').currentTime")
-        assert start + delay - 0.01 <= time <= end + delay
-        page.evaluate(
-            "to => { const v = document.querySelector('video'); v.pause(); v.currentTime = to; }",
-            middle + delay,
-        )
-        page.wait_for_selector("[data-action=cut-here]:not([disabled])")
-        here.click()
-        at = float(page.locator("dialog[open] input").input_value())
-        assert at == pytest.approx(middle, abs=0.25)
-        page.keyboard.press("Escape")
-        show(page, f"#/watch/0?t={middle}&end={middle + 0.1}", "watch")
-        shown = "document.querySelector('video')"
-        until(page, f"{shown}.paused && {shown}.currentTime > {middle + delay - 0.3}")
-        assert page.evaluate(f"{shown}.currentTime") < middle + delay + 0.5
-        assert page.problems == []
-        context.close()
+        for _ in range(20):  # Chromium sometimes fails to decode after a seek on a busy machine
+            context = browser.new_context()
+            page = open_page(context, server)
+            serve(page, data)
+            played = is_played_late(page, number, track, (start, end), delay)
+            problems = page.problems
+            context.close()
+            if played:
+                break
+        assert played
+        assert problems == []
+
+
+def is_played_late(page, number, track, span, delay):
+    """Play a track, cut it and watch it; return False if the browser fails to decode the video."""
+    video, cut_here = "document.querySelector('video')", "[data-action=cut-here]"
+    (start, end), middle = span, sum(span) / 2
+
+    def shows(what):
+        until(page, f"!!{video}.error || ({what})")
+        return page.evaluate(f"!{video}.error")
+
+    show(page, f"#/character/{number}", "character")
+    page.locator(f'[data-track="{track}"] [data-action=play]').click()
+    if not shows(f"!document.querySelector('{cut_here}').hidden"):
+        return False
+    assert start + delay - 0.01 <= page.evaluate(f"{video}.currentTime") <= end + delay
+    page.evaluate(f"to => {{ {video}.pause(); {video}.currentTime = to; }}", middle + delay)
+    if not shows(f"!document.querySelector('{cut_here}').disabled"):
+        return False
+    page.locator(cut_here).click()
+    at = float(page.locator("dialog[open] input").input_value())
+    assert at == pytest.approx(middle, abs=0.25)
+    page.keyboard.press("Escape")
+    show(page, f"#/watch/0?t={middle}&end={middle + 0.1}", "watch")
+    if not shows(f"{video}.paused && {video}.currentTime > {middle + delay - 0.3}"):
+        return False
+    assert page.evaluate(f"{video}.currentTime") < middle + delay + 0.5
+    return True
 
 
 def test_counts_agree_everywhere(page, home):

@@ -77,7 +77,7 @@ bench-bounded: $(READY)
 	$(BIN)/python benchmarks/bench_bounded.py --faces $(CASTLIST_DATA)/faces/lfw.zip
 	$(BIN)/python benchmarks/bench_grouping.py
 
-# Your own clips: make bench-tv TV=folder; scan options: SCAN=--no-finetune.
+# Your own clips: make bench-tv TV=folder; scan options: SCAN=--fast.
 TV ?= $(CASTLIST_DATA)/tv
 study-data/tv-casts: $(READY)
 	$(BIN)/python benchmarks/bench_tv.py $(TV) --keep $@
@@ -93,7 +93,7 @@ bench-tv: $(READY)
 study: $(READY)
 	$(BIN)/python -m datasets.study_data $(CASTLIST_DATA) study-data
 	$(BIN)/python -m datasets.film_tracks $(CASTLIST_DATA) study-data --fold 0
-	$(BIN)/castlist study benchmarks/study.toml -o study-out
+	$(BIN)/castlist research study benchmarks/study.toml -o study-out
 
 clean:
 	rm -rf $(VENV) demo dist site

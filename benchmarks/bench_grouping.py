@@ -19,16 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import (
-    FinetuneSettings,
-    TrackSet,
-    cluster_tracks,
-    finetune,
-    shipped_model,
-)
+from castlist import TrackSet, cluster_tracks, shipped_model
 from castlist.cast.cast import make_cast
 from castlist.cast.cast_file import save_cast
 from castlist.report.page import write_report
+from castlist.research import FinetuneSettings, finetune
 
 SHOTS, PEOPLE, FACES = 205, 100, 2
 PICTURE = bytes(3000)  # what a face costs the report

@@ -26,8 +26,8 @@ from castlist import BallModel, TrackSet, cluster_tracks, load_model, read_track
 from castlist.cast.folder import TRACKS
 from castlist.cluster.tracks import cluster_points
 from castlist.features import Features
-from castlist.score.faces import match_faces, truth_of_tracks
-from castlist.score.people import CrossTable
+from castlist.research.score.faces import match_faces, truth_of_tracks
+from castlist.research.score.people import CrossTable
 
 #: How far a draw moves features, in their length: a cosine of 0.998.
 NOISE = 0.063

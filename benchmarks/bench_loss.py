@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from castlist import BallLoss, BallModel, TrainSettings, synthetic_tracks
-from castlist.learn.batches import uniform_batches
-from castlist.learn.losses.registry import LOSSES, make_loss
-from castlist.learn.network import BallNetwork
+from castlist import BallModel
+from castlist.research import BallLoss, TrainSettings, synthetic_tracks
+from castlist.research.training.batches import uniform_batches
+from castlist.research.training.losses.registry import LOSSES, make_loss
+from castlist.research.training.network import BallNetwork
 
 N, K, D = 2000, 450, 64
 REPEATS = 15

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from castlist import evaluate_tracks, split_identities, synthetic_tracks, train
-from castlist.learn.train_settings import TrainSettings
-from castlist.study.evaluation import best_of, curve_of
+from castlist.research import evaluate_tracks, split_identities, synthetic_tracks, train
+from castlist.research.study.evaluation import best_of, curve_of
+from castlist.research.training.train_settings import TrainSettings
 from castlist.tracks import TrackSet
 
 

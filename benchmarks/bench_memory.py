@@ -16,14 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import (
-    TrainSettings,
-    cluster_tracks,
-    read_tracks,
-    synthetic_tracks,
-    train,
-    write_tracks,
-)
+from castlist import cluster_tracks, read_tracks, write_tracks
+from castlist.research import TrainSettings, synthetic_tracks, train
 
 TRACKS, FACES, IDENTITIES, VIDEOS = 65_076, 40, 1_280, 51
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import BallModel, TrackSet, cluster_tracks, finetune, read_tracks, shipped_model
+from castlist import BallModel, TrackSet, cluster_tracks, read_tracks, shipped_model
+from castlist.research import finetune
+from castlist.research.score.people import CrossTable
 from castlist.score.metrics import nmi, wcp
-from castlist.score.people import CrossTable
 
 
 def main() -> None:

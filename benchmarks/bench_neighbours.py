@@ -10,17 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import (
-    BallModel,
-    FinetuneSettings,
-    TrackSet,
-    choose_threshold,
-    cluster_tracks,
-    evaluate,
-    finetune,
-    read_tracks,
-    shipped_model,
-)
+from castlist import BallModel, TrackSet, cluster_tracks, evaluate, read_tracks, shipped_model
+from castlist.research import FinetuneSettings, choose_threshold, finetune
 
 
 def videos_of(tracks: TrackSet) -> list[TrackSet]:

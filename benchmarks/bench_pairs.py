@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.bench_tv import truth_of_cast
 from castlist import read_tracks
 from castlist.cast.folder import TRACKS
-from castlist.score.faces import match_faces, truth_of_tracks
+from castlist.research.score.faces import match_faces, truth_of_tracks
 
 WIDTHS = (0, 25, 40, 80, np.inf)  # pixels
 

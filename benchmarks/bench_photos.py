@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from castlist import describe_folder, open_describer, open_detector
+from castlist import open_describer, open_detector
 from castlist.cast.anchors import unit
 from castlist.cast.photo_matches import likely_from, likeness
-from castlist.learn.shipped import shipped_model
+from castlist.model.shipped import shipped_model
+from castlist.research import describe_folder
 
 CAST, MOST_PHOTOS = 20, 5
 

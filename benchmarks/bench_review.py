@@ -33,7 +33,7 @@ from castlist.cast.questions import Compared, parts_of, questions
 from castlist.cast.state import State
 from castlist.io.truth import read_truth
 from castlist.io.untrusted import load_array
-from castlist.score.faces import match_faces, truth_of_tracks
+from castlist.research.score.faces import match_faces, truth_of_tracks
 
 Rows = NDArray[np.int64]
 Weights = tuple[NDArray[np.float64], float]

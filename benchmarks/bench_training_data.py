@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from castlist import RECIPES, BallModel, TrackSet, cluster_tracks, nmi, read_tracks, train
+from castlist import BallModel, TrackSet, cluster_tracks, nmi, read_tracks
 from castlist.io.files import replacing
+from castlist.research import RECIPES, train
 
 PEOPLE = (50, 100, 200, 400, 1000, 2000, 4000)
 TRACKS = (2, 5, 10, 20, 50)

@@ -3,7 +3,7 @@
 ``python benchmarks/bench_tv.py FOLDER`` scans every clip of ``FOLDER/clips`` with
 ``castlist scan``, in a process of its own, and scores the casts against
 ``FOLDER/truth/<clip>.csv``. What follows ``--`` are options of the scan:
-``bench_tv.py FOLDER -- --no-finetune``.
+``bench_tv.py FOLDER -- --fast``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from castlist.geometry import pixel_scale
 from castlist.io.truth import Truth, read_missed, read_truth
 from castlist.pipeline.catalogue import VIDEO_SUFFIXES
 from castlist.pipeline.run_manifest import read_manifest
-from castlist.score.clip import ClipScore, add_widths, score_clip, summarise
+from castlist.research.score.clip import ClipScore, add_widths, score_clip, summarise
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from benchmarks.bench_page import make_folder
 from castlist import TrackSet, shipped_model
 from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import MODEL, write_about, write_episode, write_labels
-from castlist.learn.model_file import save_model
+from castlist.model.model_file import save_model
 from datasets.small_videos import write_video
 from robustness.review_server import Server
 

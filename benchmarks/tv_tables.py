@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from castlist.score.clip import CharacterScore, ClipScore, Summary, WidthScore
+from castlist.research.score.clip import CharacterScore, ClipScore, Summary, WidthScore
 
 HEADER = (
     "clip          people chars tracks   nmi   wcp   acc  wrong pieces mixed false  seen"

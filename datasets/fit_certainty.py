@@ -22,7 +22,7 @@ from castlist.cast.cast_file import load_cast
 from castlist.cast.certainty import margins, track_margins
 from castlist.cast.folder import CAST, TRACKS
 from castlist.io.truth import read_truth
-from castlist.score.faces import match_faces, truth_of_tracks
+from castlist.research.score.faces import match_faces, truth_of_tracks
 
 WEIGHTS = 2.0, 0.8  # of a character of a clip, and of an episode: there are more of the latter
 STRENGTH = 10.0  # inverse of the regularisation

@@ -29,11 +29,12 @@ from castlist.cli.common import read_names
 from castlist.geometry import iou
 from castlist.parallel import in_threads
 from castlist.progress import Progress, silent
-from castlist.video.degrade import degrade, draw_look
+from castlist.research.degrade import degrade, draw_look
+from castlist.research.picture_tracks import picture_tracks
 from castlist.video.describe import DEFAULT_DESCRIBER, Describer, open_describer
 from castlist.video.detect import WEAK, Detector, open_detector
 from castlist.video.frames import Image
-from castlist.video.images import face_in, picture_tracks, read_picture
+from castlist.video.images import face_in, read_picture
 
 FACES = 4  # described faces per track
 _TRACKS_A_JOB = 32

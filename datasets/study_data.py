@@ -46,7 +46,7 @@ def unpack(faces: Path, work: Path, *names: str) -> None:
 
 def describe(folder: Path, out: Path, *options: str) -> None:
     if not out.is_file():
-        run(["-m", "castlist", "describe", str(folder), *options, "-o", str(out)])
+        run(["-m", "castlist", "research", "describe", str(folder), *options, "-o", str(out)])
 
 
 def run(words: list[str]) -> None:

@@ -18,7 +18,6 @@ from castlist import (
     complete_linkage,
     propose,
     save_model,
-    synthetic_tracks,
     write_tracks,
 )
 from castlist.cast.cast import make_cast
@@ -26,7 +25,8 @@ from castlist.cast.cast_file import RUN, save_cast
 from castlist.cast.episodes import BALLS
 from castlist.cast.folder import CAST, CORRECTIONS, EPISODES, LABELS, POINTS, TRACKS, write_points
 from castlist.cast.series import join
-from castlist.learn.run_folder import Run
+from castlist.research import synthetic_tracks
+from castlist.research.training.run_folder import Run
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.sampling import ResumePoint
 from castlist.video.shot_tracking import DescribedTrack, TrackedShot

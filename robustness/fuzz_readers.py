@@ -12,22 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from castlist import (
-    Corrections,
-    TrackSet,
-    load_model,
-    read_plan,
-    read_tracks,
-)
+from castlist import Corrections, TrackSet, load_model, read_tracks
 from castlist.cast.cast_file import RUN
 from castlist.cast.episodes import BALLS
 from castlist.cast.matching import Balls
 from castlist.export.write import FORMATS, export_cast
 from castlist.handover.voices import match_voices, named_subtitles, read_rttm
 from castlist.io.box_tracks import read_given
-from castlist.learn.run_folder import Run
 from castlist.pipeline.run_manifest import read_manifest
 from castlist.report.page import report_folder
+from castlist.research import read_plan
+from castlist.research.training.run_folder import Run
 from castlist.review.views import cast_view, character_view, history_view, questions_view
 from castlist.video.checkpoint import Checkpoint
 from castlist.video.describe import open_describer

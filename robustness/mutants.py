@@ -38,14 +38,14 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/castlist")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 #: The modules to mutate, below ``src/castlist``.
-MODULES = ("cast/*.py", "learn/neighbours.py", "export/timeline.py", "video/follow.py")
+MODULES = ("cast/*.py", "model/neighbours.py", "export/timeline.py", "video/follow.py")
 #: The tests that concern the modules of a package, after those of the module itself.
 CONCERNED = {
     "cast": (
         "tests/cast", "tests/report", "tests/review/test_views.py", "tests/cli/test_corrections.py",
         "tests/pipeline/test_identity.py",
     ),
-    "learn": ("tests/learn", "tests/cluster"),
+    "model": ("tests/model", "tests/cluster"),
     "export": ("tests/export", "tests/handover"),
     "video": ("tests/video", "tests/pipeline/test_external_tracks.py"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from importlib import metadata
 
 from installed import GROUPS, ROOT, Package, allowed, packages
 
-from castlist.learn.shipped import SHIPPED
+from castlist.model.shipped import SHIPPED
 from castlist.video.weights import REGISTRY
 
 PAGE = ROOT / "docs" / "development" / "dependencies.md"
@@ -124,7 +124,7 @@ def page(found: dict[str, Package]) -> str:
         "an installed package is not on it, not pinned, or under a licence that is not allowed.\n",
         "MB is the size of a package's files on disk, without compiled Python files.",
         f"A plain `pip install .` takes {_megabytes(found, '')} MB;",
-        f"with `.[train]`, {_megabytes(found, 'train')} MB more (a CPU build of PyTorch).\n",
+        f"with `.[research]`, {_megabytes(found, 'research')} MB more (a CPU build of PyTorch).\n",
     ]
     for group, title in GROUPS.items():
         own = [package for package in found.values() if package.group == group]

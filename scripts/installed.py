@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 GROUPS = {
     "": "castlist itself",
     "large": "castlist[large]: clustering many thousand tracks",
-    "train": "castlist[train]: training and fine-tuning",
-    "study": "castlist[study]: the paper's comparison, and figures",
+    "sklearn": "castlist[sklearn]: scores, and the estimator",
+    "research": "castlist[research]: training, studies, figures",
     "onnx": "castlist[onnx]: networks on other devices",
     "pandas": "castlist[pandas]: casts as data frames",
     "ray": "castlist[ray]: several machines",

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from castlist import TrackSet, synthetic_tracks
+from castlist import TrackSet
+from castlist.research import synthetic_tracks
 
 # Background jobs of a shell ignore SIGINT, and processes that the tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -129,7 +130,7 @@ def package_index() -> None:
 @pytest.fixture(scope="session")
 def made() -> TrackSet:
     """A small synthetic set: 60 people, 1,500 tracks of 4 faces, 32 dimensions."""
-    from castlist import SyntheticWorld
+    from castlist.research import SyntheticWorld
 
     world = SyntheticWorld(dim=32, who=10, how=14, loudness=1.5)
     return synthetic_tracks(60, 1500, 4, world=world, seed=3)

@@ -34,8 +34,11 @@ def test_links_between_pages_lead_somewhere():
 
 
 def test_the_reference_has_every_public_name():
-    stub = (Path(castlist.__file__).parent / "__init__.pyi").read_text("utf-8")
-    public = re.findall(r"^from \.([\w.]+) import (\w+)", stub, re.M)
+    root, public = Path(castlist.__file__).parent, []
+    for package in ("", "research."):
+        stub = (root / package.replace(".", "/") / "__init__.pyi").read_text("utf-8")
+        names = re.findall(r"^from \.([\w.]+) import (\w+)", stub, re.M)
+        public += [(f"{package}{module}", name) for module, name in names]
     listed = re.findall(
         r"^::: castlist\.([\w.]+)\.(\w+)$", (DOCS / "reference.md").read_text(), re.M
     )

@@ -15,8 +15,9 @@ import pandas
 import pytest
 
 import castlist
-from castlist.cli.app import COMMANDS, load
+from castlist.cli.app import COMMANDS
 from castlist.handover.scenes import find_scenes
+from castlist.research.commands import COMMANDS as RESEARCH
 from datasets.demo_video import compose_demo
 from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist as run
@@ -146,8 +147,11 @@ def test_commands_and_their_options_exist(page, line):
     words = shlex.split(line, comments=True)[1:]
     if not words or words[0].startswith("-"):
         return
-    assert words[0] in COMMANDS, f"{page}: {line}"
-    command = load(words[0])
+    commands = COMMANDS
+    if words[0] == "research" and words[1:]:
+        commands, words = RESEARCH, words[1:]
+    assert words[0] in commands.table, f"{page}: {line}"
+    command = commands.load(words[0])
     if words[0] == "models":
         command = command.commands.get((words[1:2] or [""])[0], command)
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}

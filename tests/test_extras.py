@@ -65,18 +65,19 @@ def test_grouping_and_correcting_need_no_extra(home, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("train film.parquet -o run", "training needs PyTorch"),
+        ("research train film.parquet -o run", "training needs PyTorch"),
         (
-            "finetune film.parquet -m model.safetensors -o x.safetensors",
+            "research finetune film.parquet -m model.safetensors -o x.safetensors",
             "fine-tuning needs PyTorch",
         ),
-        ("scan film.mp4 --finetune", "fine-tuning needs PyTorch"),
-        ("recluster film.cast --finetune --yes", "fine-tuning needs PyTorch"),
         ("cluster film.parquet -m authors.pth.tar", "a checkpoint of PyTorch needs PyTorch"),
-        ("study plan.toml -o study", "a study needs Matplotlib"),
-        ("evaluate film.parquet -m model.safetensors --figure x.png", "a figure needs Matplotlib"),
-        ("stats film.parquet --figure x.png", "a figure needs Matplotlib"),
-        ("evaluate film.parquet -m model.safetensors", "scoring needs scikit-learn"),
+        ("research study plan.toml -o study", "a study needs Matplotlib"),
+        (
+            "research evaluate film.parquet -m model.safetensors --figure x.png",
+            "a figure needs Matplotlib",
+        ),
+        ("research stats film.parquet --figure x.png", "a figure needs Matplotlib"),
+        ("research evaluate film.parquet -m model.safetensors", "scoring needs scikit-learn"),
     ],
 )
 def test_what_needs_an_extra_says_which(home, monkeypatch, words, says):
@@ -84,15 +85,16 @@ def test_what_needs_an_extra_says_which(home, monkeypatch, words, says):
     gone = ("sklearn",) if "scikit-learn" in says else ("torch", "matplotlib")
     said = without(*words.split(), code=2, gone=gone).stderr
     assert says in said
-    extra = "study" if "Matplotlib" in says else "train"
+    extra = "sklearn" if "scikit-learn" in says else "research"
     assert f"which is not installed; pip install 'castlist[{extra}]'\n" in said
 
 
 def test_the_library_says_it_too():
     program = f"""GONE = ("torch",){WITHOUT}
 import castlist
+from castlist import research
 
-for needy in (lambda: castlist.BallLoss, lambda: castlist.open_describer("SE-ResNet50-256:x.pth")):
+for needy in (lambda: research.BallLoss, lambda: castlist.open_describer("SE-ResNet50-256:x.pth")):
     try:
         needy()
     except castlist.CastlistError as error:
@@ -100,7 +102,7 @@ for needy in (lambda: castlist.BallLoss, lambda: castlist.open_describer("SE-Res
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8")
     assert done.stdout.splitlines() == [
-        f"{what} needs PyTorch, which is not installed; pip install 'castlist[train]'"
+        f"{what} needs PyTorch, which is not installed; pip install 'castlist[research]'"
         for what in ("a loss", "the describer SE-ResNet50-256")
     ], done.stderr
 
@@ -108,5 +110,5 @@ for needy in (lambda: castlist.BallLoss, lambda: castlist.open_describer("SE-Res
 def test_what_is_installed_is_not_complained_about(monkeypatch):
     require("torch", "this")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(CastlistError, match=r"this needs Matplotlib, .*castlist\[study\]"):
+    with pytest.raises(CastlistError, match=r"this needs Matplotlib, .*castlist\[research\]"):
         require("matplotlib", "this")

@@ -71,7 +71,7 @@ def test_a_describer_of_a_plugin(pictures, tmp_path):
         (tmp_path / "faces" / picture.stem).mkdir(parents=True)
         shutil.copy(picture, tmp_path / "faces" / picture.stem)
     out = tmp_path / "faces.parquet"
-    words = ("describe", tmp_path / "faces", "-o", out, "--describer", "thumbnail")
+    words = ("research", "describe", tmp_path / "faces", "-o", out, "--describer", "thumbnail")
     assert "4 tracks of 4 people" in castlist(*words).stdout
     tracks = read_tracks(out)
     assert tracks.describer == "thumbnail"

@@ -22,12 +22,13 @@ import numpy as np
 import castlist.cast.series
 import castlist.cli
 import castlist.cli.app
-import castlist.learn.trainer
 import castlist.pipeline.scan
+import castlist.research.study.html_page
+import castlist.research.study.runner
+import castlist.research.training.trainer
 import castlist.review.serve
-import castlist.study.html_page
-import castlist.study.runner
-from castlist import synthetic_tracks, write_tracks
+from castlist import write_tracks
+from castlist.research import synthetic_tracks
 from datasets.synthetic_casts import made_video, write_film, write_folder
 from robustness.faults.child import be
 
@@ -46,7 +47,10 @@ tracks = "test.parquet"
 hidden = [8]
 epochs = 2
 """
-TRAIN = "train train.parquet --validation val.parquet -o run --epochs 4 --hidden 16 --recipe paper"
+TRAIN = (
+    "research train train.parquet --validation val.parquet -o run --epochs 4 --hidden 16 "
+    "--recipe paper"
+)
 #: Files that contain durations, and nothing that is not in other files.
 TIMED = ("index.html", "tables.md", "seconds-an-epoch")
 #: Each command, as it is given in the folder of the inputs.
@@ -66,7 +70,7 @@ CASES = {
     "export otio": "export b.cast --to otio -o b.otio",
     "train": TRAIN,
     "cluster": "cluster test.parquet -o groups.csv --threshold 0.5",
-    "study": "study study.toml -o out",
+    "study": "research study study.toml -o out",
 }
 
 

@@ -25,11 +25,16 @@ PATIENCE = 900.0
 
 
 #: What each command imports as it goes; an optimizer imports the last of these.
-_LEARNS = ("castlist.learn.trainer", "castlist.learn.finetune", "torch._dynamo")
+_LEARNS = (
+    "castlist.research.training.trainer",
+    "castlist.research.training.finetune",
+    "torch._dynamo",
+)
 _SCANS = ("castlist.cli.scan", "castlist.pipeline.scan", *_LEARNS)
 _IMPORTS = {
-    "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.cli.train", *_LEARNS),
-    "study": ("castlist.cli.study", "castlist.study.html_page", "castlist.study.runner", *_LEARNS),
+    "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.research.commands.train", *_LEARNS),
+    "study": ("castlist.research.commands.study", "castlist.research.study.html_page",
+              "castlist.research.study.runner", *_LEARNS),
     "join": ("castlist.cli.join",), "add": ("castlist.cli.join",),
     "review": ("castlist.cli.review", "castlist.review.serve"),
 }  # fmt: skip

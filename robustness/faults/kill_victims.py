@@ -162,11 +162,12 @@ def _apart(work: Callable[[], object]) -> None:
 
 
 def _train(inputs: Path, clips: Path | None) -> Victim:
-    from castlist import SyntheticWorld, synthetic_tracks, write_tracks
+    from castlist import write_tracks
+    from castlist.research import SyntheticWorld, synthetic_tracks
 
     world = SyntheticWorld(dim=16, who=8, how=6, loudness=0.8)
     write_tracks(inputs / "made.parquet", synthetic_tracks(40, 400, 3, world=world, seed=1))
-    words = "train ../inputs/made.parquet -o out --recipe paper --epochs 12 --hidden 32"
+    words = "research train ../inputs/made.parquet -o out --recipe paper --epochs 12 --hidden 32"
     return Victim(
         tuple(words.split()),
         (("state", "state.safetensors"), ("log", "log.jsonl"), ("model", "model.safetensors")),
@@ -194,7 +195,8 @@ epochs = 2
 
 
 def _study(inputs: Path, clips: Path | None) -> Victim:
-    from castlist import SyntheticWorld, synthetic_tracks, write_tracks
+    from castlist import write_tracks
+    from castlist.research import SyntheticWorld, synthetic_tracks
 
     world = SyntheticWorld(dim=16, who=8, how=6, loudness=0.8)
     people = synthetic_tracks(40, 300, 3, world=world, seed=1)
@@ -213,7 +215,7 @@ def _study(inputs: Path, clips: Path | None) -> Victim:
         multiprocessing.get_context = lambda method=None: context  # type: ignore[assignment]
 
     return Victim(
-        ("study", "../inputs/study.toml", "-o", OUT),
+        ("research", "study", "../inputs/study.toml", "-o", OUT),
         (("begun", "study.json"), ("training", "runs/*/state.safetensors"),
          ("trained", "runs/*/answer.json"), ("tested", "cache/*.json"), ("page", "index.html"),
          ("tables", "tables.md"), ("records", "records.csv")),

@@ -9,10 +9,10 @@ from castlist.errors import CastlistError
 
 #: Module → name of the package, and the extra that installs it.
 _EXTRAS = {
-    "torch": ("PyTorch", "train"),
-    "matplotlib": ("Matplotlib", "study"),
+    "torch": ("PyTorch", "research"),
+    "matplotlib": ("Matplotlib", "research"),
     "numba": ("Numba", "large"),
-    "sklearn": ("scikit-learn", "train"),
+    "sklearn": ("scikit-learn", "sklearn"),
     "pandas": ("pandas", "pandas"),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import bench_tv, tv_tables
 from castlist import Corrections
 from castlist.export.write import export_cast
-from castlist.score.clip import CharacterScore
+from castlist.research.score.clip import CharacterScore
 from datasets.small_videos import write_video
 from datasets.synthetic_casts import made_video, write_folder
 
@@ -98,7 +98,7 @@ def test_words_are_counted_with_single_tracks_apart():
         (None, [".", "--casts", "clips"], "no cast of good: there is no clips/good.cast"),
         ("casts/good.cast/cast.json", [".", "--casts", "casts"], "cast.json: not a cast"),
         ("casts/good.cast/tracks.parquet", [".", "--casts", "casts"], "no such file"),
-        (None, [".", "--casts", "casts", "--", "--no-finetune"], "--casts scans nothing"),
+        (None, [".", "--casts", "casts", "--", "--fast"], "--casts scans nothing"),
         (None, [".", "--casts", "casts", "--keep", "new"], "not allowed with"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_clip_is_scanned_by_the_real_command(tmp_path, monkeypatch, capfd):
     (tmp_path / "truth").mkdir()
     write_video(tmp_path / "clips" / "grey.mp4", [np.full((120, 160, 3), 90, np.uint8)] * 5, 5)
     (tmp_path / "truth" / "grey.csv").write_text("time,x,y,w,h,who\n0,10,10,30,30,anna\n")
-    words = (tmp_path, "--json", "--keep", tmp_path / "made", "--", "--no-finetune")
+    words = (tmp_path, "--json", "--keep", tmp_path / "made", "--", "--sample-rate", "3")
     bench(monkeypatch, *words)
     out, err = capfd.readouterr()
     value = json.loads(out)
@@ -137,10 +137,10 @@ def test_a_clip_is_scanned_by_the_real_command(tmp_path, monkeypatch, capfd):
     assert (one["people"], one["lost"], one["tracks"], one["seen"]) == (1, 1, 0, 0)
     assert one["wall_seconds"] > 0
     assert one["processor_seconds"] > 0
-    assert value["scan_options"] == ["--no-finetune"]
+    assert value["scan_options"] == ["--sample-rate", "3"]
     assert "scanning grey, 1 of 1" in err
     run = json.loads((tmp_path / "made" / "grey.cast" / "run.json").read_text("utf-8"))
-    assert run["settings"]["finetune"] is False
+    assert run["settings"]["tracking"]["sample_rate"] == 3
 
     (tmp_path / "clips" / "grey.mp4").write_text("no video")
     with pytest.raises(SystemExit) as end:

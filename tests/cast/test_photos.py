@@ -30,7 +30,7 @@ from castlist.cast.photos import (
     save_photos,
 )
 from castlist.io.output_guard import check_file
-from castlist.learn.shipped import shipped_model
+from castlist.model.shipped import shipped_model
 from datasets.demo_video import NAMES
 from datasets.synthetic_casts import made_video, write_folder
 from tests.portraits import portrait_cast

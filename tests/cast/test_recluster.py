@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from castlist.cast.log import ConflictError
 from castlist.cast.recluster import accept, cluster_around, ids_of_clusters, model_of, propose
 from castlist.cast.state import State
 from castlist.cluster.tracks import cluster_points
-from castlist.learn.finetune import FinetuneSettings, finetune
 from castlist.progress import silent
 from datasets.synthetic_casts import THRESHOLD, made_video, points_of, write_folder
 from tests.cast.test_corrections import people, shape, tracks_of
@@ -199,7 +197,7 @@ def test_a_clustering_of_another_scan_is_refused(cast):
 
 def test_a_cast_without_faces(cast):
     cast.not_face(cast.tracks.ids.tolist())
-    assert propose(cast, tuned=True).changes == ()
+    assert propose(cast).changes == ()
 
 
 def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
@@ -212,8 +210,6 @@ def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
     with Corrections(folder) as cast:
         with pytest.raises(InputError, match=r"m.safetensors; give that model again"):
             model_of(cast)
-        with pytest.raises(InputError, match=r"m.safetensors; give that model again"):
-            propose(cast, tuned=True)
         cast.model = file
         assert model_of(cast).dims == (16, 8)
         save_model(BallModel([16, 4], describer="SFace"), file)
@@ -299,23 +295,3 @@ def check_kept_apart(state, overlaps, person):
             assert ids[i] != ids[j], (i, j)
     for cluster in np.unique(made):  # nobody else is taken apart
         assert len(set(given[made == cluster])) <= 2
-
-
-def test_a_model_that_is_tuned_gives_points_of_its_own_that_are_kept(tmp_path, monkeypatch):
-    few = partial(finetune, settings=FinetuneSettings(iterations=10, rate=0.05))
-    monkeypatch.setattr("castlist.cast.recluster.finetune", few)
-    tracks = made_video(people=3, each=2, dim=128)
-    folder = write_folder(tmp_path / "film.cast", tracks)
-    with Corrections(folder) as cast:
-        before = cast.points.copy()
-        cast.merge([1, 2], waive=True)
-        proposal = propose(cast, tuned=True)
-        assert proposal.tuned
-        assert proposal.points.shape[0] == len(tracks)
-        assert np.abs(proposal.points @ proposal.points.T - before @ before.T).max() > 0.01
-        both = cast.character(1).tracks
-        accept(cast, proposal)
-        assert set(both.tolist()) <= set(cast.character(1).tracks.tolist())  # what was said holds
-        np.testing.assert_allclose(cast.points, proposal.points)
-    with Corrections(folder) as again:
-        np.testing.assert_allclose(again.points, proposal.points)

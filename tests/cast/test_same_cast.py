@@ -15,15 +15,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castlist import (
-    FinetuneSettings,
-    TrackSet,
-    cluster_tracks,
-    embed_tracks,
-    finetune,
-    shipped_model,
-)
+from castlist import TrackSet, cluster_tracks, embed_tracks, shipped_model
 from castlist.cast.cast import make_cast
+from castlist.research import FinetuneSettings, finetune
 
 FEW = FinetuneSettings(iterations=3, rate=0.03)
 
@@ -98,8 +92,9 @@ import hashlib, json, os, sys
 threads = int(sys.argv[1])
 os.sched_getaffinity = lambda process: set(range(threads))  # what castlist counts cores by
 import numpy as np, torch
-from castlist import FinetuneSettings, SyntheticWorld, TrainSettings, cluster_tracks
-from castlist import complete_linkage, finetune, shipped_model, synthetic_tracks, train
+from castlist import cluster_tracks, complete_linkage, shipped_model
+from castlist.research import FinetuneSettings, SyntheticWorld, TrainSettings, finetune
+from castlist.research import synthetic_tracks, train
 from castlist.parallel import n_threads
 from tests.cast.test_same_cast import video
 torch.set_num_threads(threads)

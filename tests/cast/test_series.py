@@ -344,8 +344,6 @@ def test_clustering_again_keeps_characters_whole(three, tmp_path):
     assert propose(cast).changes == ()
     cast.move([str(name) for name in cast.tracks.ids[cast.tracks.video == 1][:1]])
     assert all(len(change.tracks) == 1 for change in propose(cast).changes)
-    with pytest.raises(InputError, match="cannot be fine-tuned"):
-        propose(cast, tuned=True)
 
 
 def test_casts_that_cannot_be_joined(three, tmp_path):

@@ -12,7 +12,8 @@ import sys
 import pytest
 
 from castlist.cast.corrections import Corrections
-from castlist.cli.app import COMMANDS, PANELS, load
+from castlist.cli.app import COMMANDS, PANELS
+from castlist.research.commands import COMMANDS as RESEARCH
 from datasets.synthetic_casts import made_video, write_folder
 from tests.programs import castlist
 
@@ -78,7 +79,7 @@ def test_a_correction_imports_neither_decoder_nor_network_nor_questions(tmp_path
 
 
 def test_every_command_is_in_one_panel_of_the_help():
-    assert sorted(name for names in PANELS.values() for name in names) == sorted(COMMANDS)
+    assert sorted(name for names in PANELS.values() for name in names) == sorted(COMMANDS.table)
     text = castlist("--help").stdout
     places = [text.index(f"─ {panel} ─") for panel in PANELS]
     assert places == sorted(places)
@@ -119,15 +120,23 @@ echo "${{COMPREPLY[@]}}"
     assert done.stdout.strip() == completed, done.stderr
 
 
-@pytest.mark.parametrize("words", [*COMMANDS, "models fetch", "models verify", "models licence"])
+WORDS = [
+    *COMMANDS.table, *(f"research {name}" for name in RESEARCH.table),
+    "models fetch", "models verify", "models licence",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
 def test_help_shows_an_example(words):
     text = " ".join(castlist(*words.split(), "--help").stdout.split())
     assert f"Example: castlist {words} " in f"{text} "
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_repeats_the_first_line_of_each_docstring(name):
-    command = load(name)
+@pytest.mark.parametrize(
+    ("commands", "name"), [(group, name) for group in (COMMANDS, RESEARCH) for name in group.table]
+)
+def test_the_table_repeats_the_first_line_of_each_docstring(commands, name):
+    command = commands.load(name)
     assert command.name in (name, "")  # a group is named by its parent
     first, _, _ = inspect.cleandoc(command.help).partition("\n\n")
-    assert COMMANDS[name][1] == " ".join(first.split())
+    assert commands.table[name][1] == " ".join(first.split())

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
-from castlist import SyntheticWorld, TrackSet, load_model, synthetic_tracks, write_tracks
+from castlist import TrackSet, load_model, write_tracks
+from castlist.research import SyntheticWorld, synthetic_tracks
 from tests.programs import castlist
+
+research = partial(castlist, "research")
 
 WORLD = SyntheticWorld(dim=32, who=10, how=14, loudness=1.2)
 
@@ -22,7 +26,7 @@ def data(tmp_path_factory):
     options = "--recipe paper --epochs 25 --batch 300 --rate 0.02 --hidden 32 --embedding 16"
     options += " --freeze-b 2 --fraction 0.25"
     train = ("train", folder / "train.parquet", "-o", folder / "run", *options.split())
-    return folder, train, castlist(*train, "--json")
+    return folder, train, research(*train, "--json")
 
 
 def test_train(data):
@@ -31,7 +35,7 @@ def test_train(data):
     assert report["model"] == str(folder / "run" / "model.safetensors")
     assert report["threshold"] == pytest.approx(4 * report["validation"]["b"])
     assert len((folder / "run" / "log.jsonl").read_text().splitlines()) == 25
-    again = castlist(*train)  # finished already: the table, at once
+    again = research(*train)  # finished already: the table, at once
     assert "NMI" in again.stdout
     assert f"{report['validation']['nmi']:.4f}" in again.stdout
 
@@ -39,11 +43,18 @@ def test_train(data):
 def test_finetune(data):
     folder, _, _ = data
     tracks, model = folder / "unseen.parquet", folder / "run" / "model.safetensors"
-    done = castlist("finetune", tracks, "--model", model, "-o", folder / "tuned.safetensors")
+    done = research("finetune", tracks, "--model", model, "-o", folder / "tuned.safetensors")
     assert "tracks share a frame: there is nothing to learn from" in done.stdout
     assert load_model(folder / "tuned.safetensors").threshold == load_model(model).threshold
     done = castlist(
-        "finetune", tracks, "--model", folder / "gone.safetensors", "-o", folder / "x", code=2
+        "research",
+        "finetune",
+        tracks,
+        "--model",
+        folder / "gone.safetensors",
+        "-o",
+        folder / "x",
+        code=2,
     )
     assert "no such model file" in done.stderr
 
@@ -68,18 +79,20 @@ model = "run/model.safetensors"
 """,
         "utf-8",
     )
-    done = castlist("study", plan, "-o", folder / "study", "--quick")
+    done = research("study", plan, "-o", folder / "study", "--quick")
     assert done.stdout.split("\n")[0] == str(folder / "study" / "index.html")
     assert "Unseen people" in (folder / "study" / "index.html").read_text("utf-8")
     plan.write_text("title = ", "utf-8")
-    assert "not TOML" in castlist("study", plan, "-o", folder / "study", code=2).stderr
+    assert "not TOML" in research("study", plan, "-o", folder / "study", code=2).stderr
 
 
 def test_train_with_a_rival_loss(data):
     folder, _, _ = data
     options = "--loss triplet --epochs 4 --batch 300 --hidden 32 --embedding 16 --fraction 0.25"
     options += " --validate-every 2 --weight-decay 0.0001 --average-half --no-normalise"
-    done = castlist("train", folder / "train.parquet", "-o", folder / "rival", *options.split())
+    done = castlist(
+        "research", "train", folder / "train.parquet", "-o", folder / "rival", *options.split()
+    )
     model = load_model(folder / "rival" / "model.safetensors")
     best = model.validation
     assert model.threshold == best["operating"] != 4 * best["b"]
@@ -94,12 +107,14 @@ def test_train_with_a_rival_loss(data):
 def test_evaluate(data):
     folder, _, _ = data
     model = folder / "run" / "model.safetensors"
-    done = castlist("evaluate", folder / "unseen.parquet", "-m", model, "--json")
+    done = research("evaluate", folder / "unseen.parquet", "-m", model, "--json")
     scores = json.loads(done.stdout)
     assert scores["n_characters"] == 12
     assert scores["nmi"] > 0.7
     figure = folder / "curve.png"
-    table = castlist("evaluate", folder / "unseen.parquet", "-m", model, "--figure", figure).stdout
+    table = castlist(
+        "research", "evaluate", folder / "unseen.parquet", "-m", model, "--figure", figure
+    ).stdout
     assert f"{scores['nmi']:.4f}" in table
     assert str(figure) in table
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -142,25 +157,31 @@ def test_the_number_of_characters_overrides_shared_frames(tmp_path):
 def test_stats(data):
     folder, _, _ = data
     figure = folder / "skew.svg"
-    done = castlist("stats", folder / "unseen.parquet", "--figure", figure)
+    done = research("stats", folder / "unseen.parquet", "--figure", figure)
     assert done.stdout.split()[:3] == ["made", "#Ch", "12"]
     assert figure.exists()
-    (column,) = json.loads(castlist("stats", folder / "unseen.parquet", "--json").stdout)
+    (column,) = json.loads(research("stats", folder / "unseen.parquet", "--json").stdout)
     assert (column["n_characters"], column["n_tracks"]) == (12, 200)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("stats missing.parquet", "missing.parquet: no such file or folder"),
-        ("evaluate {unseen} -m missing.safetensors", "missing.safetensors: no such model file"),
+        ("research stats missing.parquet", "missing.parquet: no such file or folder"),
+        (
+            "research evaluate {unseen} -m missing.safetensors",
+            "missing.safetensors: no such model file",
+        ),
         ("cluster {unseen}", "give a model, a threshold or a number of characters"),
         ("cluster {unseen} --threshold -1", "0 or more"),
-        ("stats {unseen} --figure skew.gif", ".png, .svg, .pdf"),
-        ("train {unseen} -o run --hidden 1,x", "--hidden must be comma-separated numbers"),
-        ("train {unseen} -o run --rate 0", "rate must be positive"),
-        ("train {unseen} -o run --loss luck", "loss must be one of ball, cross-entropy, ldml,"),
-        ("train {unseen} -o run --fraction 0.99", "too few to train on"),
+        ("research stats {unseen} --figure skew.gif", ".png, .svg, .pdf"),
+        ("research train {unseen} -o run --hidden 1,x", "--hidden must be comma-separated numbers"),
+        ("research train {unseen} -o run --rate 0", "rate must be positive"),
+        (
+            "research train {unseen} -o run --loss luck",
+            "loss must be one of ball, cross-entropy, ldml,",
+        ),
+        ("research train {unseen} -o run --fraction 0.99", "too few to train on"),
         ("frobnicate", "No such command"),
     ],
 )
@@ -199,4 +220,4 @@ def test_brackets_in_names_are_not_markup(tmp_path):
 
     one = TrackSet.from_faces([1], identity=["x"], video="show[/hd] [red]")
     write_tracks(tmp_path / "v.parquet", one)
-    assert "show[/hd] [red]" in castlist("stats", tmp_path / "v.parquet").stdout
+    assert "show[/hd] [red]" in research("stats", tmp_path / "v.parquet").stdout

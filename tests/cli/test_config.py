@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from castlist.cli.app import load
+from castlist.cli.app import COMMANDS
 from castlist.cli.config import KEYS, NAME, USER_ONLY, user_file
 from datasets.small_videos import plain, write_video
 from tests.programs import castlist
@@ -31,7 +31,7 @@ def rate_of(film):
 
 
 def test_every_key_is_an_option_of_scan():
-    options = {option for one in load("scan").params for option in one.opts}
+    options = {option for one in COMMANDS.load("scan").params for option in one.opts}
     assert {f"--{key}" for key in KEYS} <= options
 
 

@@ -38,7 +38,7 @@ def test_what_is_missing_is_shown_with_how_to_install_it(monkeypatch, tmp_path):
     monkeypatch.setenv("CASTLIST_CACHE", str(tmp_path))
     monkeypatch.setattr("castlist.cli.doctor._version", lambda name: None)
     text = castlist("doctor", "--no-speed").stdout
-    assert "pip install 'castlist[train]'" in text
+    assert "pip install 'castlist[research]'" in text
     assert "castlist models fetch edgeface" in text
 
 

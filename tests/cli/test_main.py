@@ -70,7 +70,7 @@ def test_the_program_prints_its_version():
 
 
 def test_the_program_prints_one_message_and_no_traceback_for_a_mistake():
-    done = run_castlist("stats", "missing.parquet", code=2)
+    done = run_castlist("research", "stats", "missing.parquet", code=2)
     assert "missing.parquet: no such file or folder" in done.stderr
 
 

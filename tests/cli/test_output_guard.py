@@ -6,7 +6,7 @@ import pytest
 
 from castlist.cast.corrections import Corrections
 from castlist.cast.series import join
-from castlist.learn.run_folder import LOG, MODEL
+from castlist.research.training.run_folder import LOG, MODEL
 from datasets.small_videos import plain, write_video
 from datasets.synthetic_casts import episode
 from tests.programs import castlist
@@ -33,10 +33,16 @@ def home(tmp_path_factory):
     ("words", "says"),
     [
         ("scan season.mp4", "several videos"),
-        ("train e1.cast/tracks.parquet -o season.cast", "training run needs its own folder"),
-        ("study plan.toml -o season.cast", "study needs its own folder"),
-        ("finetune e1.cast/tracks.parquet -o season.cast/model.safetensors", "model.safetensors"),
-        ("describe e1.cast/faces -o season.cast/corrections.db", "choose another file"),
+        (
+            "research train e1.cast/tracks.parquet -o season.cast",
+            "run needs its own folder",
+        ),
+        ("research study plan.toml -o season.cast", "study needs its own folder"),
+        (
+            "research finetune e1.cast/tracks.parquet -o season.cast/model.safetensors",
+            "model.safetensors",
+        ),
+        ("research describe e1.cast/faces -o season.cast/corrections.db", "choose another file"),
         ("cluster e1.cast/tracks.parquet --threshold 1 -o season.cast/run.json", "choose another"),
         ("export season.cast --to csv -o season.cast/balls.npz", "choose another file"),
     ],

@@ -25,9 +25,9 @@ def cast(tmp_path_factory):
 READ = [
     "voices {cast} {pipe}",
     "voices {cast} {talk} --subtitles {pipe} -o {home}/out.srt",
-    "describe {photos} -o {home}/faces.parquet",  # reads pictures as `name --from` does
-    "describe {photos} -o {home}/faces.parquet --people {pipe}",
-    "study {pipe} -o {home}/study",
+    "research describe {photos} -o {home}/faces.parquet",  # reads pictures as `name --from` does
+    "research describe {photos} -o {home}/faces.parquet --people {pipe}",
+    "research study {pipe} -o {home}/study",
 ]
 ALL = [
     *READ,

@@ -168,11 +168,11 @@ def test_describe(folder, portraits):
     cv2.imwrite(str(folder / "album" / "bob" / "2.jpg"), np.zeros((50, 50, 3), np.uint8))
     (folder / "people.txt").write_text("bob\n")
     out = folder / "faces.parquet"
-    done = castlist("describe", folder / "album", "-o", out, "--degraded", "1")
+    done = castlist("research", "describe", folder / "album", "-o", out, "--degraded", "1")
     assert "skipped 1 picture without a face" in done.stdout
     assert "3 tracks of 2 people" in done.stdout
     assert read_tracks(out).face_counts.tolist() == [2, 2, 2]
-    castlist("describe", folder / "album", "-o", out, "--people", folder / "people.txt")
+    castlist("research", "describe", folder / "album", "-o", out, "--people", folder / "people.txt")
     assert read_tracks(out).identity.tolist() == ["bob"]
-    done = castlist("describe", folder / "nowhere", "-o", out, code=2)
+    done = castlist("research", "describe", folder / "nowhere", "-o", out, code=2)
     assert "no such folder" in done.stderr

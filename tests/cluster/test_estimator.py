@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from castlist import BallClustering, BallModel, InputError, complete_linkage, shipped_model
-from castlist.learn.neighbours import reach_of
+from castlist.model.neighbours import reach_of
 
 
 @parametrize_with_checks([BallClustering(threshold=1.0)])

@@ -12,7 +12,7 @@ from castlist.export.timeline import timelines
 from castlist.export.truth import truth_lines
 from castlist.export.write import ExportSettings, export_cast
 from castlist.io.truth import read_truth
-from castlist.score.clip import score_clip
+from castlist.research.score.clip import score_clip
 from datasets.synthetic_casts import made_video, write_folder
 from tests.export.casts import AWKWARD, made_cast, made_timeline, nobody
 

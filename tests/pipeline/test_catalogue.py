@@ -159,7 +159,7 @@ def write_manifest(folder: Path, settings: ScanSettings) -> None:
     "settings",
     [
         ScanSettings(),
-        ScanSettings(n_characters=2, finetune=True, device="cuda"),
+        ScanSettings(n_characters=2, device="cuda"),
         ScanSettings(
             tracking=TrackingSettings(sample_rate=2.5, min_face=40, look_width=640),
             describer="sface", model=Path("/models/a.safetensors"), min_characters=3,

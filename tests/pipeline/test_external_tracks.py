@@ -41,7 +41,7 @@ def film(tmp_path_factory):
 
 def test_given_tracks_are_scanned_to_a_cast(film):
     path, tracks = film
-    done = castlist("scan", path, "--tracks", path.with_suffix(".txt"), "--json", "--no-finetune")
+    done = castlist("scan", path, "--tracks", path.with_suffix(".txt"), "--json")
     (found,) = json.loads(done.stdout)
     assert found["counts"]["given_tracks"] == len(tracks) == 6
     cast = Corrections(path.with_suffix(".cast"))
@@ -65,7 +65,7 @@ def test_given_tracks_are_scanned_to_a_cast(film):
 def test_the_number_that_is_given_wins_and_it_is_said_what_that_takes(film, option):
     """Two people at a time are in the picture, and one character is asked for."""
     path, tracks = film
-    words = ("scan", path, "--tracks", path.with_suffix(".txt"), "--no-finetune", option, 1)
+    words = ("scan", path, "--tracks", path.with_suffix(".txt"), option, 1)
     line = (
         "1 character required 3 pairs of tracks that share a frame in one character: "
         "tracks 00001 and 00002 at 0:00, 00003 and 00004 at 0:03, 00005 and 00006 at 0:06."
@@ -91,19 +91,19 @@ def test_another_file_of_tracks_is_another_scan(film, tmp_path):
     some = tmp_path / "some.txt"
     some.write_text("".join(path.with_suffix(".txt").read_text().splitlines(True)[:5]))
     folder = tmp_path / "x.cast"
-    settings = ScanSettings(tracks=path.with_suffix(".txt"), finetune=False)
+    settings = ScanSettings(tracks=path.with_suffix(".txt"))
     first = scan(path, folder, settings)
     assert len(first.cast.tracks) == 6
     told = []
     scan(path, folder, settings, progress=lambda *what: told.append(what))
     assert not told
-    assert len(scan(path, folder, ScanSettings(tracks=some, finetune=False)).cast.tracks) == 1
+    assert len(scan(path, folder, ScanSettings(tracks=some)).cast.tracks) == 1
 
 
 def test_an_earlier_scan_is_whole_until_another_is_watched(film, tmp_path, monkeypatch):
     path, _ = film
     folder = tmp_path / "x.cast"
-    settings = ScanSettings(tracks=path.with_suffix(".txt"), finetune=False)
+    settings = ScanSettings(tracks=path.with_suffix(".txt"))
     scan(path, folder, settings)
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -149,7 +149,7 @@ def scanned(portraits, tmp_path_factory):
     """Four shots of real faces, scanned."""
     path = tmp_path_factory.mktemp("sample") / "sample.mp4"
     compose(portraits, path, seed=5, size=(640, 360), shots=4)
-    return path, scan(path, settings=ScanSettings(finetune=False))
+    return path, scan(path, settings=ScanSettings())
 
 
 @pytest.mark.parametrize("to", ["mot", "cvat"])
@@ -157,7 +157,7 @@ def test_exported_tracks_of_real_faces_are_read_again(scanned, tmp_path, to):
     path, found = scanned
     cast = Corrections(found.folder)
     (file,) = export_cast(cast, to, tmp_path / "tracks")
-    again = scan(path, tmp_path / "again.cast", ScanSettings(tracks=file, finetune=False))
+    again = scan(path, tmp_path / "again.cast", ScanSettings(tracks=file))
     assert len(again.cast.tracks) == len(found.cast.tracks)
     assert len(again.cast.characters) == len(found.cast.characters)
     np.testing.assert_array_equal(again.cast.labels(), found.cast.labels())

@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from castlist import SyntheticWorld, synthetic_tracks, write_tracks
+from castlist import write_tracks
 from castlist.cli.app import COMMANDS
 from castlist.export.write import FORMATS
+from castlist.research import SyntheticWorld, synthetic_tracks
+from castlist.research.commands import COMMANDS as RESEARCH
 from castlist.video.inference import BACKEND, BACKENDS
 from castlist.video.weights import REGISTRY
 from datasets.demo_video import SHOTS, compose_demo
@@ -197,6 +199,10 @@ def test_every_command_with_the_network_cut(offline, clip, pictures, portraits, 
         ran.add(words[0])
         return offline("-m", "castlist", *words, code=code, **{BACKEND: backend})
 
+    def research(*words: object) -> None:
+        ran.add(f"research {words[0]}")
+        offline("-m", "castlist", "research", *words, **{BACKEND: backend})
+
     castlist("doctor", "--no-speed")
     castlist("models")
     castlist("models", "verify")
@@ -205,7 +211,7 @@ def test_every_command_with_the_network_cut(offline, clip, pictures, portraits, 
     for name, video in zip(("one", "two", "six"), (clip, *others), strict=True):
         (tmp_path / f"{name}.mp4").write_bytes(video.read_bytes())
     one, two = tmp_path / "one.cast", tmp_path / "two.cast"
-    castlist("scan", tmp_path / "one.mp4", "--finetune")
+    castlist("scan", tmp_path / "one.mp4")
     castlist("scan", tmp_path / "two.mp4")
     listed = json.loads(castlist("export", one, "--to", "json", "-o", "-"))
     first, second = (person["tracks"] for person in listed["characters"][:2])
@@ -217,7 +223,7 @@ def test_every_command_with_the_network_cut(offline, clip, pictures, portraits, 
     castlist("undo", one)
     castlist("redo", one)
     castlist("log", one)
-    castlist("recluster", one, "--finetune", "--yes")
+    castlist("recluster", one, "--yes")
     castlist("report", one)
     for to, form in FORMATS.items():
         castlist("export", one, "--to", to, "-o", tmp_path / f"exported-{to}{form.suffix}")
@@ -237,21 +243,22 @@ def test_every_command_with_the_network_cut(offline, clip, pictures, portraits, 
         assert "http://127.0.0.1:" in offline.serve("-m", "castlist", name, folder, "--no-browser")
     (tmp_path / "album" / "ann").mkdir(parents=True)
     (tmp_path / "album" / "ann" / "1.jpg").write_bytes(pictures[0].read_bytes())
-    castlist("describe", tmp_path / "album", "-o", tmp_path / "faces.parquet")
+    research("describe", tmp_path / "album", "-o", tmp_path / "faces.parquet")
     world = SyntheticWorld(dim=32, who=10, how=14, loudness=1.2)
     data, model = tmp_path / "made.parquet", tmp_path / "run" / "model.safetensors"
     write_tracks(data, synthetic_tracks(60, 900, 4, world=world, seed=1))
-    castlist("train", data, "-o", tmp_path / "run", "--epochs", 2, "--hidden", 16)
-    castlist("finetune", data, "-m", model, "-o", tmp_path / "tuned.safetensors")
+    research("train", data, "-o", tmp_path / "run", "--epochs", 2, "--hidden", 16)
+    research("finetune", data, "-m", model, "-o", tmp_path / "tuned.safetensors")
     castlist("cluster", data, "-m", model)
-    castlist("evaluate", data, "-m", model, "--figure", tmp_path / "curve.png")
-    castlist("stats", data, "--figure", tmp_path / "skew.svg")
+    research("evaluate", data, "-m", model, "--figure", tmp_path / "curve.png")
+    research("stats", data, "--figure", tmp_path / "skew.svg")
     (tmp_path / "plan.toml").write_text(
         'title = "t"\nseeds = [0]\nmethods = ["base"]\n[train]\ntracks = "made.parquet"\n'
         '[[test]]\nname = "u"\ntracks = "made.parquet"\nvalidation = "made.parquet"\n'
     )
-    castlist("study", tmp_path / "plan.toml", "-o", tmp_path / "study", "--quick")
-    assert ran == set(COMMANDS)
+    research("study", tmp_path / "plan.toml", "-o", tmp_path / "study", "--quick")
+    wanted = {*COMMANDS.table, *(f"research {name}" for name in RESEARCH.table)}
+    assert ran == wanted - {"research"}
     assert offline.written() == set()
     assert offline.heard() == ""
 

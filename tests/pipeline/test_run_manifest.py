@@ -59,7 +59,7 @@ def test_every_setting_is_fingerprinted_or_does_not_change_the_result():
     # Add a new field to the fingerprints first, or decide here that it cannot change a cast.
     fingerprinted = {
         "tracking", "detector", "describer", "model", "n_characters", "min_characters",
-        "max_characters", "finetune", "tracks",
+        "max_characters", "tracks",
     }  # fmt: skip
     assert {one.name for one in fields(ScanSettings)} == fingerprinted | {"device"}
 

@@ -94,7 +94,7 @@ def film(request, images, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cast(film):
-    found = scan(film.path, settings=ScanSettings(finetune=False))
+    found = scan(film.path, settings=ScanSettings())
     assert found.run["counts"]["shots"] == len(SHOTS)
     with Corrections(found.folder) as cast:
         yield cast
@@ -136,7 +136,7 @@ def test_exported_times_are_those_of_the_shots(film, cast, to, tmp_path):
 
 
 def test_a_joined_cast_has_the_screen_time_of_both(film, cast, tmp_path):
-    again = scan(film.path, tmp_path / "again.cast", ScanSettings(finetune=False))
+    again = scan(film.path, tmp_path / "again.cast", ScanSettings())
     run = json.loads((again.folder / RUN).read_text("utf-8"))
     del run["video"]["fingerprint"]  # it is the same video, and would be refused
     (again.folder / RUN).write_text(json.dumps(run | {"video": run["video"] | {"name": "b.mp4"}}))

@@ -102,7 +102,7 @@ def test_every_mutant_listed_as_equivalent_exists():
     assert listed_equivalents(EQUIVALENT) <= every
 
 
-@pytest.mark.parametrize("module", ["cast/links.py", "learn/neighbours.py", "cast/state.py"])
+@pytest.mark.parametrize("module", ["cast/links.py", "model/neighbours.py", "cast/state.py"])
 def test_the_tests_of_a_module_come_first_and_exist(module):
     stages = stages_of(module, ROOT)
     assert all((ROOT / test).exists() for stage in stages for test in stage)

@@ -1,4 +1,7 @@
-"""A describer without a network: ``castlist describe faces -o f.parquet --describer thumbnail``."""
+"""A describer without a network.
+
+``castlist research describe faces -o faces.parquet --describer thumbnail``
+"""
 
 import cv2
 import numpy as np

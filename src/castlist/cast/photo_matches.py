@@ -17,7 +17,7 @@ from castlist.cast.matching import Balls
 from castlist.cast.photos import Photos, features_of
 from castlist.cast.recluster import model_of
 from castlist.errors import InputError
-from castlist.learn.model import BallModel
+from castlist.model.ball_model import BallModel
 from castlist.video.frames import Image
 from castlist.video.images import read_picture
 from castlist.video.pictures import as_jpeg

@@ -18,13 +18,12 @@ from castlist.cast.log import Clustering, ConflictError
 from castlist.cast.matching import Balls
 from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
-from castlist.cluster.tracks import cluster_points, embed_tracks
+from castlist.cluster.tracks import cluster_points
 from castlist.errors import InputError, NumberError, counted
 from castlist.io.files import printable
-from castlist.learn.finetune import finetune
-from castlist.learn.model import BallModel
-from castlist.learn.model_file import load_model
-from castlist.learn.shipped import shipped_model
+from castlist.model.ball_model import BallModel
+from castlist.model.model_file import load_model
+from castlist.model.shipped import shipped_model
 from castlist.progress import Progress, silent
 
 Rows = NDArray[np.int64]
@@ -38,8 +37,6 @@ class Proposal:
     ----------
     labels : ndarray of int
         The id that clustering assigns to each track; unchanged for pinned ones.
-    points : ndarray of float32
-        The embeddings that were clustered.
     changes : tuple of Change
         The tracks that would move, the largest group first.
     names : dict
@@ -50,8 +47,6 @@ class Proposal:
         Ids of new characters.
     basis : str
         Hash of the scan and clustering that it is based on.
-    tuned : bool
-        Whether the model was fine-tuned, so that the embeddings are new.
     n_characters : int
         Number of characters, as clustered.
     given_up : ndarray of int, shape (m, 2)
@@ -60,18 +55,16 @@ class Proposal:
     """
 
     labels: Rows
-    points: NDArray[np.float32]
     changes: tuple[Change, ...]
     names: dict[int, str]
     after: int
     basis: str
     new: tuple[int, ...] = ()
-    tuned: bool = False
     n_characters: int = 0
     given_up: Rows = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
 
-def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = silent) -> Proposal:
+def propose(cast: CurrentCast, *, progress: Progress = silent) -> Proposal:
     """Return a new clustering that respects all corrections; :func:`accept` applies it.
 
     The number of characters that was requested for the scan still applies: tracks that share a
@@ -81,35 +74,19 @@ def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = sile
     ----------
     cast : Corrections
         The cast.
-    tuned : bool
-        Fine-tune the model first, with the pairs from corrections.
     progress : callable
         Called with the stage, the number of items done and the total.
     """
     with cast.lock:
         after, scanned = cast.refresh(), cast.scanned
-        points, tracks = cast.points, cast.tracks
+        points = cast.points
         corrected = Links.of(cast.state, cast.overlaps)
         owner, base, pin = cast.state.owner, cast.state.base.copy(), cast.state.pin.copy()
         face = np.flatnonzero(~cast.state.not_face)
         names, corrected_ids = dict(cast.state.names), cast.state.corrected_ids()
-        parts, next_id = cast.cut_tracks.parts, cast.log.next_id(cast.next_id)
+        next_id = cast.log.next_id(cast.next_id)
     if not len(face):
-        return Proposal(base, points, (), {}, after, scanned.basis)
-    if tuned and scanned.joined:
-        raise InputError("a joined cast cannot be fine-tuned; fine-tune the casts of its videos")
-    if tuned:
-        start = model_of(cast)
-        chosen = np.setdiff1d(face, parts)
-        kept = {key: _both(getattr(corrected, key), chosen) for key in ("must", "cannot", "avoid")}
-        shared = kept["avoid"][owner[kept["avoid"][:, 0]] != owner[kept["avoid"][:, 1]]]
-        two = np.unique(np.concatenate([kept["cannot"], shared]), axis=0)
-        model = finetune(
-            start, tracks[chosen], same=np.searchsorted(chosen, kept["must"]),
-            different=np.searchsorted(chosen, two), progress=progress,
-        )  # fmt: skip
-        points = points.copy()
-        points[chosen] = embed_tracks(tracks[chosen], model)
+        return Proposal(base, (), {}, after, scanned.basis)
     asked = scanned.run.get("settings", {})
     given_up = corrected.avoid[:0]
     if scanned.joined:
@@ -133,7 +110,7 @@ def propose(cast: CurrentCast, tuned: bool = False, *, progress: Progress = sile
     there = set(then[face].tolist())
     names = {number: name for number, name in names.items() if number in there}
     return Proposal(
-        labels, points, changes(owner, then), names, after, scanned.basis, new, tuned,
+        labels, changes(owner, then), names, after, scanned.basis, new,
         len(np.unique(then[face])), given_up,
     )  # fmt: skip
 
@@ -186,14 +163,13 @@ def accept(cast: CurrentCast, proposal: Proposal, *, after: int | None = None) -
     with cast.lock:
         if cast.scanned.basis != proposal.basis:
             raise ConflictError("the video was scanned again since this clustering was computed")
-        points = proposal.points if proposal.tuned else proposal.points[:0]
         labels = proposal.labels.copy()
         first = cast.log.next_id(cast.next_id)  # others may have created characters
         new = range(first, first + len(proposal.new))
         for number, before in zip(new, proposal.new, strict=True):
             labels[proposal.labels == before] = number
         cast.log.append_clustering(
-            Clustering(cast.keys(), labels, points),
+            Clustering(cast.keys(), labels, cast.points[:0]),
             proposal.after if after is None else after, cast.who, new,
         )  # fmt: skip
         cast.refresh()
@@ -293,13 +269,8 @@ def regrouped(
     return np.asarray(made.labels[unit])
 
 
-def _both(pairs: Rows, rows: Rows) -> Rows:
-    """Return the pairs with both tracks in ``rows``."""
-    return pairs[np.isin(pairs, rows).all(axis=1)]
-
-
 def model_of(cast: CurrentCast) -> BallModel:
-    """Return the model that the scan was given, before fine-tuning.
+    """Return the model that the scan was given.
 
     A model file that only ``run.json`` names is not opened: the folder may come from a stranger.
     """

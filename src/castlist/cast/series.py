@@ -51,8 +51,8 @@ from castlist.cluster.tracks import embed_tracks
 from castlist.errors import CastlistError, InputError
 from castlist.io.lock import locked
 from castlist.io.output_guard import is_joined
-from castlist.learn.model import BallModel
-from castlist.learn.model_file import load_model, save_model
+from castlist.model.ball_model import BallModel
+from castlist.model.model_file import load_model, save_model
 from castlist.video.fingerprint import Fingerprint, difference
 
 Rows = NDArray[np.int64]

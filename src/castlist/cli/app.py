@@ -1,22 +1,16 @@
-"""The table of commands.
-
-The module of a command is imported only when the command is run, so that ``castlist`` starts fast.
-"""
+"""The table of commands."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
 
 from castlist._version import __version__
+from castlist.cli.lazy import Commands
 
-#: Command → its module and the first line of its docstring.
-COMMANDS = {
+COMMANDS = Commands("castlist.cli", {
     "open": ("open", "Open the page of a folder: scan its videos, review and join its casts."),
     "scan": ("scan", "Find the people in a video: how many there are and when each appears."),
     "join": ("join", "Join the casts of several videos into one."),
@@ -53,24 +47,13 @@ COMMANDS = {
         "handover",
         "Match the speakers of a diarization file to characters, by the time they share.",
     ),
-    "describe": (
-        "describe",
-        "Compute features of folders of face pictures: labelled tracks for training and scoring.",
-    ),
-    "train": (
-        "train", "Train a model on labelled tracks with our recipe, the paper's, or another loss."
-    ),
-    "finetune": ("finetune", "Fine-tune a model on the tracks of a video, without labels."),
     "cluster": ("cluster", "Group tracks into characters, without knowing how many there are."),
-    "evaluate": ("evaluate", "Cluster labelled tracks and compare the clusters with the labels."),
-    "stats": ("evaluate", "Count the characters and tracks of labelled data."),
-    "study": (
-        "study",
-        "Compare all methods of the paper on labelled tracks, with every table and figure.",
+    "research": (
+        "research", "Train models, score them, and compare methods: the commands of research."
     ),
     "models": ("models", "List, download and verify the model weights."),
     "doctor": ("doctor", "Check this installation: versions, weights, devices and speed."),
-}  # fmt: skip
+})  # fmt: skip
 
 #: Panel of ``castlist --help`` → its commands, in this order.
 PANELS = {
@@ -80,38 +63,13 @@ PANELS = {
     ),
     "Series": ("join", "add", "remove"),
     "Hand over": ("report", "export", "find", "reel", "graph", "blur", "voices"),
-    "Research": ("describe", "train", "finetune", "cluster", "evaluate", "stats", "study"),
+    "More": ("cluster", "research"),
 }  # fmt: skip
-
-
-class _Commands(TyperGroup):
-    """Imports a command when it is run, not when commands are listed."""
-
-    def get_params(self, context: Any) -> list[Any]:
-        found = super().get_params(context)
-        for one in found:
-            if one.default is None:  # Typer would import Pydantic to convert it to a bool
-                one.default = False
-        return found
-
-    def resolve_command(self, context: Any, words: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(context, words)
-        return name, load(name) if name else command, rest
-
-
-def load(name: str) -> Any:
-    """Return a command, after importing its module."""
-    found = getattr(import_module(f"castlist.cli.{COMMANDS[name][0]}"), name)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        alone.command(name)(found)
-        found = alone
-    return get_command(found)
 
 
 app = typer.Typer(
     name="castlist",
-    cls=_Commands,
+    cls=COMMANDS.group(),
     help="Find who is in a video, without knowing how many people there are.",
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -129,12 +87,10 @@ def _version(
         raise typer.Exit
     if context.invoked_subcommand is None:
         if sys.stdin.isatty() and sys.stdout.isatty():
-            load("open").main([], "castlist open")
+            COMMANDS.load("open").main([], "castlist open")
         else:  # a script gets help, not a server
             typer.echo(context.get_help())
             raise typer.Exit(2)
 
 
-for _panel, _names in PANELS.items():
-    for _name in _names:
-        app.command(_name, help=COMMANDS[_name][1], rich_help_panel=_panel)(lambda: None)
+COMMANDS.add_to(app, PANELS)

@@ -21,7 +21,7 @@ from castlist.progress import Progress as Report
 
 if TYPE_CHECKING:
     from castlist.cast.cast import Cast
-    from castlist.learn.model import BallModel
+    from castlist.model.ball_model import BallModel
     from castlist.tracks import TrackSet
 
 _MOST_CHARACTERS = 20
@@ -184,7 +184,7 @@ def read_with_model(
 ) -> tuple[TrackSet, BallModel | None]:
     """Read tracks, and a model if one is given."""
     from castlist.io.track_files import read_tracks
-    from castlist.learn.model_file import load_model
+    from castlist.model.model_file import load_model
 
     with waiting("reading tracks"):
         return read_tracks(*data, boxes=boxes), load_model(model) if model else None

@@ -27,7 +27,6 @@ KEYS: dict[str, type] = {
     "min-face": int,
     "min-score": float,
     "look-width": int,
-    "finetune": bool,
     "device": str,
     "threads": int,
     "detector": str,

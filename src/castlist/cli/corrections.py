@@ -250,19 +250,15 @@ def log(cast: CastFolder, json: Json = False) -> None:
 
 def recluster(
     cast: CastFolder,
-    finetune: Annotated[
-        bool, typer.Option(help="Fine-tune the model on the corrections first.")
-    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Accept the result without asking.")
     ] = False,
-    model: ScanModel = None,
 ) -> None:
     """Cluster again and keep every correction.
 
     The changes are listed, and you are asked whether to accept them. `castlist undo` reverts them.
 
-    Example: `castlist recluster episode.cast --finetune`
+    Example: `castlist recluster episode.cast`
     """
     from castlist.cast.corrections import Corrections
     from castlist.cast.links import overlap_summary
@@ -270,9 +266,8 @@ def recluster(
     from castlist.format import given_up_line
 
     with closing(Corrections(cast)) as corrections:
-        corrections.model = model
         with progress() as report:
-            proposal = propose(corrections, finetune, progress=report)
+            proposal = propose(corrections, progress=report)
         if not proposal.changes:
             say("Nothing would change.")
             return

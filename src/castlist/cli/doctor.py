@@ -35,9 +35,9 @@ OPTIONAL = {
     "openvino": ("", "networks on the processor"),
     "onnxruntime": ("onnx", "other devices, and ONNX files of your own"),
     "numba": ("large", "clustering more than 16,000 tracks"),
-    "scikit-learn": ("train", "scores"),
-    "torch": ("train", "training and fine-tuning"),
-    "matplotlib": ("study", "figures"),
+    "scikit-learn": ("sklearn", "scores"),
+    "torch": ("research", "training"),
+    "matplotlib": ("research", "figures"),
     "pandas": ("pandas", "Cast.to_pandas"),
     "ray": ("ray", "several machines"),
 }

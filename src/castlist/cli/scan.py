@@ -105,11 +105,6 @@ def scan(
         str, typer.Option(help="Base CNN: a name listed by `castlist models`, an .onnx file, "
                           "SE-ResNet50-256:FILE, ResNet50:FILE, or the name of a plugin.")
     ] = DEFAULTS[1],
-    finetune: Annotated[
-        bool,
-        typer.Option(help="Fine-tune the model on the video first, on tracks that share a frame. "
-                     "On real footage this tends to merge different people."),
-    ] = False,
     device: Device = "cpu",
     threads: Threads = None,
     tracks: Annotated[
@@ -154,7 +149,7 @@ def scan(
             min_score=min_score, look_width=look_width,
         ),
         detector=detector, describer=describer, model=model, n_characters=characters,
-        min_characters=min_characters, max_characters=max_characters, finetune=finetune,
+        min_characters=min_characters, max_characters=max_characters,
         device=device, tracks=tracks,
     )  # fmt: skip
     entries = find_videos(videos, out)

@@ -26,7 +26,7 @@ from castlist.errors import CastlistError, InputError
 from castlist.io.cast_files import is_own_file
 from castlist.io.files import printable, replacing
 from castlist.io.untrusted import read_json
-from castlist.learn.shipped import shipped_print
+from castlist.model.shipped import shipped_print
 from castlist.pipeline.scan_settings import ScanSettings
 from castlist.plugins import version_of
 from castlist.video.describe import describer_file
@@ -100,7 +100,7 @@ class RunManifest:
         prints = {TRACKING: _digest(tracking, settings.describer, weights)}
         bounds = [settings.n_characters, settings.min_characters, settings.max_characters]
         model = _file_digest(settings.model) if settings.model else shipped_print()
-        prints[GROUPING] = _digest(prints[TRACKING], bounds, model, settings.finetune, __version__)
+        prints[GROUPING] = _digest(prints[TRACKING], bounds, model, __version__)
         prints[REPORTING] = _digest(prints[GROUPING])
         content = {
             "castlist": __version__,

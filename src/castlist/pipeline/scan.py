@@ -35,17 +35,15 @@ from castlist.cast.rescan import next_id, regroup, was_scanned
 from castlist.cast.state import State
 from castlist.cluster.tracks import check_number, cluster_tracks, embed_tracks
 from castlist.errors import InputError
-from castlist.extras import require
 from castlist.io.box_tracks import read_given
 from castlist.io.files import printable, replacing
 from castlist.io.lock import locked
 from castlist.io.output_guard import check_for_scan
 from castlist.io.parquet import write_tracks
 from castlist.io.track_files import read_tracks
-from castlist.learn.finetune import finetune
-from castlist.learn.model import BallModel
-from castlist.learn.model_file import load_model
-from castlist.learn.shipped import shipped_model
+from castlist.model.ball_model import BallModel
+from castlist.model.model_file import load_model
+from castlist.model.shipped import shipped_model
 from castlist.pipeline.run_manifest import (
     GROUPING,
     REPORTING,
@@ -172,8 +170,6 @@ def scan(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder")
     check_for_scan(folder)  # before the lock file is created in it
-    if settings.finetune:
-        require("torch", "fine-tuning")  # fail before tracking, not after it
     with ExitStack() as held:
         with open_video(path) as opened:
             model = _open_model(settings)
@@ -341,8 +337,6 @@ def _group(
     about: dict[str, Any] = {}
     cast, points = Cast(tracks, (), duration), np.empty((0, 0), np.float32)
     if len(tracks):
-        if settings.finetune:
-            model = finetune(model, tracks, progress=progress)
         points = embed_tracks(tracks, model)
         if again:
             made = regroup(

@@ -32,8 +32,6 @@ class ScanSettings:
         A trained model; by default the one shipped with castlist.
     n_characters, min_characters, max_characters : int, optional
         Number of characters, or bounds of it, if you know them.
-    finetune : bool
-        Whether to fine-tune the model on the video first, with tracks that share a frame.
     device : str
         Device that runs the networks, a key of :data:`castlist.video.inference.DEVICES`.
     tracks : Path or None
@@ -48,7 +46,6 @@ class ScanSettings:
     n_characters: int | None = None
     min_characters: int | None = None
     max_characters: int | None = None
-    finetune: bool = False  # docs/research/neighbours.md: on real footage it merges strangers
     device: str = "cpu"
     tracks: Path | None = None
 

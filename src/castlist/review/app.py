@@ -32,7 +32,6 @@ from castlist.review.schemas import (
     Accept,
     Action,
     Number,
-    Recluster,
     Script,
     Style,
     answers_of,
@@ -183,8 +182,8 @@ def cast_app(
             }
 
     @app.post("/api/recluster", responses=CHANGES)
-    def recluster(wanted: Recluster) -> dict[str, bool]:
-        job.start(wanted.finetune)
+    def recluster() -> dict[str, bool]:
+        job.start()
         return {"running": True}
 
     @app.post("/api/recluster/accept", responses=CHANGES)

@@ -9,7 +9,6 @@ import { CHANGED } from "./act.js";
 const EVERY = 500; // milliseconds
 let dialog = null;
 let polling = false;
-let tuned = false;
 
 export async function openRecluster() {
   if (dialog) return;
@@ -78,12 +77,9 @@ function draw(job) {
 }
 
 function beginning(error) {
-  const tune = el("input", { type: "checkbox", id: "finetune", onchange: () => (tuned = tune.checked) });
-  tune.checked = tuned;
   fill(
     ...(error ? [el("p", { class: "bad" }, sentence(error))] : []),
     el("p", {}, "The tracks are clustered again, and all corrections are kept. Nothing changes until you accept the result."),
-    el("label", { class: "check" }, tune, " Fine-tune the model on the corrections"),
     buttons(
       el("button", { type: "button", class: "first", "data-action": "start", onclick: start }, "Start"),
       closing("Close")));
@@ -91,7 +87,7 @@ function beginning(error) {
 
 async function start() {
   try {
-    await post("api/recluster", { finetune: tuned });
+    await post("api/recluster");
   } catch (error) {
     fail(error);
     return;

@@ -33,23 +33,23 @@ class Reclustering:
         """Whether a clustering is running."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, tuned: bool) -> None:
+    def start(self) -> None:
         """Start a clustering; raise `InputError` if one is running."""
         with self._lock:
             if self.running:
                 raise InputError("a clustering is already running; wait until it is done")
             self.proposal, self.error, self.stage, self.share = None, "", "starting", 0.0
             self.number += 1
-            self._thread = Thread(target=self._run, args=(tuned,), daemon=True)
+            self._thread = Thread(target=self._run, daemon=True)
             self._thread.start()
 
     def drop(self) -> None:
         """Discard the result."""
         self.proposal = None
 
-    def _run(self, tuned: bool) -> None:
+    def _run(self) -> None:
         try:
-            self.proposal = propose(self._corrections, tuned, progress=self._report)
+            self.proposal = propose(self._corrections, progress=self._report)
         except CastlistError as error:
             self.error = str(error)
         except Exception as error:  # the page shows it; a thread cannot raise it to anyone

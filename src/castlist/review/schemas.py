@@ -78,12 +78,6 @@ class Action(Request):
         return self.answers or [one]
 
 
-class Recluster(Request):
-    """Start a clustering."""
-
-    finetune: bool = False
-
-
 class Accept(Request):
     """Accept the clustering with this number."""
 

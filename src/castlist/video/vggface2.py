@@ -35,7 +35,7 @@ from torch.nn import functional as F
 
 from castlist.errors import InputError, first_line
 from castlist.io.untrusted import read_small
-from castlist.learn.model_file import is_stored_whole
+from castlist.model.model_file import is_stored_whole
 
 Channels = Literal["RGB", "BGR"]
 

@@ -1,0 +1,1 @@
+"""Features → embeddings, in NumPy: the model, its files, and those that are shipped."""

@@ -1,0 +1,1 @@
+"""Compare a cast of a clip with what a person labelled by eye."""

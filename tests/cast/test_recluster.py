@@ -276,7 +276,7 @@ def random_cast(rng):
 def test_clustering_puts_no_two_tracks_of_a_frame_together(seed):
     """Nor two that were called different, but where a person put both of them."""
     rng = np.random.default_rng(seed)
-    for _ in range(400):
+    for _ in range(100):
         check_kept_apart(*random_cast(rng))
 
 

@@ -1,8 +1,9 @@
 """Grouping 20,500 tracks that were found already: ``python benchmarks/bench_grouping.py``.
 
 205 shots with the same 100 people in each, as bench_bounded.py's case ``tracks`` has them, but with
-made features, so that no face need be found or described. What a scan does after watching is done:
-fine-tuning, clustering with a million pairs of tracks that share a frame, the cast, the report.
+made features, so that no face need be found or described. The model is fine-tuned, as by
+``castlist research finetune``. Then comes what a scan does after watching: clustering with a
+million pairs of tracks that share a frame, the cast, the report.
 
 With ``--load N``, 100 tracks are grouped instead while N other processes are busy.
 """
@@ -68,7 +69,7 @@ def few_under_load(load: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--iterations", type=int, help="of fine-tuning; as a scan does if not given"
+        "--iterations", type=int, help="of fine-tuning; the usual number if not given"
     )
     parser.add_argument("--load", type=int, help="processes that are busy beside it")
     given = parser.parse_args()

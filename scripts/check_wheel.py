@@ -24,7 +24,7 @@ from datasets.demo_video import compose_demo, fetch_pictures
 
 ROOT = Path(__file__).parents[1]
 PEOPLE = 4
-#: Packages of castlist[dev] and castlist[train] that a plain install must not need.
+#: Packages of castlist[dev] and castlist[research] that a plain install must not need.
 ABSENT = ("torch", "sklearn", "numba", "matplotlib", "onnxruntime", "pandas", "ray", "pytest")
 
 

@@ -39,7 +39,7 @@ PURPOSE = {
     "jsonschema": "validates exported JSON against its schema",
     "lazy-loader": "imports modules on first use",
     "leidenalg": "Leiden",
-    "matplotlib": "figures of a study, and of `evaluate` and `stats`",
+    "matplotlib": "figures of `castlist research study`, `evaluate` and `stats`",
     "mkdocs-material": "builds the documentation site",
     "mkdocstrings": "writes the API reference from docstrings",
     "motmetrics": "reads exported MOT files",

@@ -378,7 +378,7 @@ class CutTracks:
     def points(self, whole: Floats, mean_features: Floats) -> Floats:
         """Return embeddings; that of a part is the mean of the tracks most similar to it.
 
-        A part cannot always be embedded: a fine-tuned model is not kept.
+        A part cannot always be embedded: a model file that only the cast names is not opened.
 
         Parameters
         ----------

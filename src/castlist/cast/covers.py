@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 #: A track is an outlier if its distance to the character's mean is this many times the median.
 _OUTLIER = 4.0
-_ALIKE = 0.002  # 1 - cosine below which no track is an outlier: fine-tuning leaves no distance
+_ALIKE = 0.002  # 1 - cosine below which no track is an outlier
 
 
 def shown_tracks(

@@ -44,7 +44,8 @@ class Clustering:
     labels : ndarray of int
         The id of each track's character.
     points : ndarray of float32
-        The embeddings that were clustered; empty if they are those of the scan.
+        The embeddings that were clustered; empty if they are those of the scan, as they are since
+        castlist no longer fine-tunes here (0.1.0 did).
     """
 
     tracks: list[str]

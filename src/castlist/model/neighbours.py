@@ -10,7 +10,7 @@ from which on two tracks are neighbours is chosen for each video (:func:`reach_o
 Evidence other than faces enters here: tracks that share a frame are not averaged with each other,
 and tracks at the same place of the same camera set-up are, even if one face is turned away.
 
-``network.py`` has the same formula with gradient, for training.
+``research/training/network.py`` has the same formula with gradient, for training.
 """
 
 from __future__ import annotations

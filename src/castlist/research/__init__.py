@@ -1,7 +1,8 @@
 """The laboratory: training, fine-tuning, the paper's rivals, studies and scores of clips.
 
-It uses every room of castlist, and no room uses it. All public names can be imported from here;
-``__init__.pyi`` lists them. Each is loaded when it is first used.
+It uses every package of castlist, and none of them imports it; only ``cli/research.py`` opens its
+commands, by name. All public names can be imported from here; ``__init__.pyi`` lists them. Each is
+loaded when it is first used.
 """
 
 import lazy_loader

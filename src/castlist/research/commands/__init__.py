@@ -28,7 +28,7 @@ app = typer.Typer(
     cls=COMMANDS.group(),
     help="""Train models, score them, and compare methods: the commands of research.
 
-    They need `castlist[research]`.
+    Most of them need `castlist[research]`.
 
     Example: `castlist research train movies/ -o run`
     """,

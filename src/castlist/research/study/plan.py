@@ -32,8 +32,8 @@ class Method:
     model : path of an existing model to use instead of training one.
     key : its name in ``paper.toml``, if the paper has figures for it.
     finetune : whether it is also fine-tuned on each video.
-    constraints : of fine-tuning, as in :class:`castlist.FinetuneSettings`; by default those of its
-        loss.
+    constraints : of fine-tuning, as in :class:`castlist.research.FinetuneSettings`; by default
+        those of its loss.
     kmeans_variants : whether X-means and G-means are run on its embeddings.
     rounds, reach, nearest, share : neighbour averaging, for the base features.
     """

@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FinetuneSettings:
-    """Settings of :func:`castlist.finetune`. The defaults are the paper's.
+    """Settings of :func:`castlist.research.finetune`. The defaults are the paper's.
 
     :meth:`of` returns those that suit a model.
 

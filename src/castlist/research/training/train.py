@@ -62,9 +62,9 @@ def train(
     tracks : TrackSet
         Labelled tracks with features.
     recipe : str or TrainSettings
-        Name of a recipe in ``castlist.RECIPES``, or settings. ``"neighbours"`` is ours and the
-        default, as on the command line; ``"paper"`` is the paper's. To change some settings of a
-        recipe, pass ``dataclasses.replace(castlist.RECIPES["neighbours"], epochs=3)``.
+        Name of a recipe in ``castlist.research.RECIPES``, or settings. ``"neighbours"`` is ours and
+        the default, as on the command line; ``"paper"`` is the paper's. To change some settings of
+        a recipe, pass ``dataclasses.replace(RECIPES["neighbours"], epochs=3)``.
     validation : TrackSet, optional
         Tracks to validate on. Several videos are clustered separately, and NMI is the mean over
         them. If not given, a share of the identities is reserved (``TrainSettings.validation``)

@@ -1,7 +1,7 @@
 """Training settings, and the recipes: named sets of them.
 
 The defaults of :class:`TrainSettings` are the paper's. ``RECIPES`` also has our own recipe, which
-is the default of :func:`castlist.train` and of ``castlist research train``.
+is the default of :func:`castlist.research.train` and of ``castlist research train``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RULES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Settings of :func:`castlist.train`. The defaults are the paper's.
+    """Settings of :func:`castlist.research.train`. The defaults are the paper's.
 
     Attributes
     ----------

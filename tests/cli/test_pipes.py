@@ -36,7 +36,7 @@ ALL = [
     "scan {video} --tracks {pipe}",
     "scan {video} --describer {pipe}.onnx",
     "scan {video} --model {pipe}",
-    "train {cast}/tracks.parquet -o {home}/run --exclude {pipe}",
+    "research train {cast}/tracks.parquet -o {home}/run --exclude {pipe}",
     "cluster {pipe}.parquet --threshold 1",
     "cluster {cast}/tracks.parquet -m {pipe}",
     "log {pipe}",

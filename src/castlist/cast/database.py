@@ -190,10 +190,13 @@ class Database:
 
     def _error(self, error: Exception, otherwise: str) -> CastlistError:
         """Return the error to raise, which tells disk problems from a damaged file."""
-        if getattr(error, "sqlite_errorname", "").startswith(_DISK_ERRORS):
+        name = getattr(error, "sqlite_errorname", "")
+        # A file that was begun on a full disk is malformed.
+        if name.startswith((*_DISK_ERRORS, "SQLITE_CORRUPT")):
             with suppress(OSError):
                 if shutil.disk_usage(self.path.parent).free < _MIN_FREE:
                     return CastlistError(f"cannot write {self.path}: the disk is full ({error})")
+        if name.startswith(_DISK_ERRORS):
             if not os.access(self.path.parent, os.W_OK):
                 return CastlistError(
                     f"cannot write {self.path}: its folder is read-only; copy it elsewhere "

@@ -58,6 +58,7 @@ def download(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_one_command_prints_their_table_beside_the_papers(download, tmp_path):
     words = ["research", "study", str(download), "-o", str(tmp_path / "out"), "--quick"]
     said = CliRunner().invoke(app, words)

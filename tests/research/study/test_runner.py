@@ -137,6 +137,7 @@ def test_a_record_is_what_the_model_it_kept_gives(folder, study):
     assert chosen[0].nmi[at] == pytest.approx(plain.nmi, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_nothing_is_done_twice_and_what_is_lost_is_done_again(folder, study):
     plan, results = study
     cache = folder / "out" / "cache"
@@ -152,6 +153,7 @@ def test_nothing_is_done_twice_and_what_is_lost_is_done_again(folder, study):
 
 
 @pytest.mark.usefixtures("study")
+@pytest.mark.slow
 def test_other_data_are_other_work(folder):
     file = folder / "test" / "bbt_s01e01.parquet"
     whole = file.read_bytes()

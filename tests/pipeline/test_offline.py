@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,12 @@ class Offline:
         ) as server:  # fmt: skip
             assert server.stdout is not None
             address = server.stdout.readline()
+            time.sleep(2)  # until it handles signals
             server.send_signal(signal.SIGINT)
+            try:
+                server.wait(60)
+            finally:
+                server.kill()  # nothing, if it has ended
         assert server.returncode == 130
         return address
 

@@ -166,3 +166,19 @@ def test_of_two_marks_of_a_person_in_two_videos_the_last_is_joined(tmp_path, fir
         number = owner(cast, "e1:0000")
         assert number == owner(cast, "e2:0000")
         assert cast.state.background == {number: False}
+
+
+def test_a_person_is_kept_apart_from_a_character_with_a_track_of_somebody_else(own, season):
+    """p0 of this video looks like p0 of the other, where a track of p1 was put."""
+    folder = season()
+    with Corrections(folder) as cast:
+        number = owner(cast, "e1:0000")
+        cast.move(["e1:0001"], to=number)
+    with Corrections(own) as cast:
+        people = tracks_of(cast, owner(cast, "0000"))
+        cast.answer(["0001"], different=[people])
+    name = again(folder, own)
+    with Corrections(folder) as cast:
+        assert owner(cast, f"{name}:0001") == number
+        assert owner(cast, "e2:0000") == number
+        assert {owner(cast, f"{name}:{track}") for track in people}.isdisjoint({number})

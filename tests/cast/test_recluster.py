@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from castlist import BallModel, InputError, save_model
+from castlist import InputError
 from castlist.cast.cast_file import RUN
 from castlist.cast.corrections import Corrections
 from castlist.cast.links import Links
 from castlist.cast.log import ConflictError
-from castlist.cast.recluster import accept, cluster_around, ids_of_clusters, model_of, propose
+from castlist.cast.recluster import accept, cluster_around, ids_of_clusters, propose
 from castlist.cast.state import State
 from castlist.cluster.tracks import cluster_points
 from castlist.progress import silent
@@ -198,23 +197,6 @@ def test_a_clustering_of_another_scan_is_refused(cast):
 def test_a_cast_without_faces(cast):
     cast.not_face(cast.tracks.ids.tolist())
     assert propose(cast).changes == ()
-
-
-def test_the_model_is_the_one_that_the_scan_began_with(tmp_path):
-    folder, file = write_folder(tmp_path / "film.cast", made_video()), tmp_path / "m.safetensors"
-    save_model(BallModel([16, 8], describer="SFace"), file)
-    run = json.loads((folder / RUN).read_text())
-    found = hashlib.sha256(file.read_bytes()).hexdigest()
-    run["settings"] |= {"model": str(file), "model_print": found}
-    (folder / RUN).write_text(json.dumps(run))
-    with Corrections(folder) as cast:
-        with pytest.raises(InputError, match=r"m.safetensors; give that model again"):
-            model_of(cast)
-        cast.model = file
-        assert model_of(cast).dims == (16, 8)
-        save_model(BallModel([16, 4], describer="SFace"), file)
-        with pytest.raises(InputError, match=r"not the model that .*film\.cast was scanned with"):
-            model_of(cast)
 
 
 @pytest.mark.parametrize(("most", "kept"), [(3, False), (4, False), (5, True)])

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from castlist.cast.anchors import CutTracks
 from castlist.cast.current import CurrentCast
+from castlist.cast.earlier_words import NEVER, EarlierWords, LastSaid, cuts_of, renamed
 from castlist.cast.events import BackgroundMark, Cut, Edit, Named, NotNamed, Pinned
 from castlist.cast.finder import store_anchors
 from castlist.cast.log import Log
 from castlist.cast.matching import LocalCharacters
-from castlist.cast.said_there import NEVER, LastSaid, SaidThere, cuts_of, renamed
 
 Rows = NDArray[np.int64]
 
@@ -61,7 +61,7 @@ class Inheritance:
         The cast of the video.
     film : dict
         The entry of the video in the joined cast.
-    there : SaidThere, optional
+    earlier : EarlierWords, optional
         What was said of the video in the joined cast, if it was there before.
 
     Attributes
@@ -78,11 +78,11 @@ class Inheritance:
     """
 
     def __init__(
-        self, cast: CurrentCast, film: dict[str, Any], there: SaidThere | None = None
+        self, cast: CurrentCast, film: dict[str, Any], earlier: EarlierWords | None = None
     ) -> None:
-        self._cast, self._there = cast, there
+        self._cast, self._earlier = cast, earlier
         cut = CutTracks.whole(renamed(cast, film))
-        for origin, at in there.cuts if there else ():
+        for origin, at in earlier.cuts if earlier else ():
             row = _part_at(cut, origin, at)
             cut = cut if row is None else cut.cut(row, at)
         before = cut
@@ -103,11 +103,11 @@ class Inheritance:
         self.marks = (state.not_face | state.face)[self.own]
         self.held = np.zeros(len(self.own), np.int64)
         self._not_face = state.not_face[self.own]
-        if there:
-            self.pins &= self.last.pinned[self.own] > there.last.pinned[self._row]
-            self.marks &= self.last.marked[self.own] > there.last.marked[self._row]
-            self.held = np.where(self.pins, 0, there.pin[self._row])
-            self._not_face = np.where(self.marks, self._not_face, there.not_face[self._row])
+        if earlier:
+            self.pins &= self.last.pinned[self.own] > earlier.last.pinned[self._row]
+            self.marks &= self.last.marked[self.own] > earlier.last.marked[self._row]
+            self.held = np.where(self.pins, 0, earlier.pin[self._row])
+            self._not_face = np.where(self.marks, self._not_face, earlier.not_face[self._row])
 
     @cached_property
     def last(self) -> LastSaid:
@@ -118,26 +118,30 @@ class Inheritance:
         """Return the parts of tracks of the video's own cast."""
         return np.flatnonzero(np.isin(self.own, list(rows)))
 
-    def is_past(self, kind: Literal["named", "background"], here: int, now: int = 0) -> bool:
+    def is_past(
+        self, kind: Literal["named", "background"], own_id: int, joined_id: int = 0
+    ) -> bool:
         """Return whether a word about a character has a later one in the joined cast.
 
         Parameters
         ----------
         kind : {"named", "background"}
             What was said of it.
-        here, now : int
+        own_id, joined_id : int
             Its id in the cast of the video, and in the joined cast, if that is known already.
         """
-        if self._there is None:
+        if self._earlier is None:
             return False
-        rows = self._row[self._cast.state.owner[self.own] == here]
-        ids = {now, *self._there.pin[rows].tolist()} - {0}  # it may have had another one before
-        said = getattr(self.last, kind).get(here, NEVER)
-        return any(getattr(self._there.last, kind).get(id, NEVER) > said for id in ids)
+        rows = self._row[self._cast.state.owner[self.own] == own_id]
+        ids = {joined_id, *self._earlier.pin[rows].tolist()} - {
+            0
+        }  # it may have had another one before
+        said = getattr(self.last, kind).get(own_id, NEVER)
+        return any(getattr(self._earlier.last, kind).get(id, NEVER) > said for id in ids)
 
     def places(self, units: LocalCharacters) -> Places:
         """Return where words of the joined cast put the characters of the video, and where not."""
-        if self._there is None:
+        if self._earlier is None:
             return Places(units)
         unit = units.of_track[self.own]
         settled: dict[int, int] = {}
@@ -151,34 +155,34 @@ class Inheritance:
         for i, j in (*pairs, *(pair[::-1] for pair in pairs)):
             if free[i] and self.held[j] and not self._not_face[j]:
                 refused.setdefault(int(unit[i]), set()).add(int(self.held[j]))
-        for row, number in self._there.strangers:
+        for row, number in self._earlier.strangers:
             for i in np.flatnonzero((self._row == row) & free).tolist():
                 refused.setdefault(int(unit[i]), set()).add(number)
         two = {(int(unit[i]), int(unit[j])) for i, j in pairs if free[i] and free[j]}
         cannot = np.array([pair for pair in two if pair[0] != pair[1]], np.int64).reshape(-1, 2)
         numbers = np.unique(self._cast.state.owner).tolist()
         names = [
-            "" if name and self.is_past("named", here) else name
-            for here, name in zip(numbers, units.names, strict=True)
+            "" if name and self.is_past("named", own_id) else name
+            for own_id, name in zip(numbers, units.names, strict=True)
         ]
         cannot = np.concatenate([units.cannot, cannot])
         return Places(replace(units, names=names, cannot=cannot), settled, refused)
 
     def _two_people(self) -> list[tuple[int, int]]:
         """Return the parts that share a frame, unless waived, or that somebody called different."""
-        assert self._there is not None
-        state, there = self._cast.state, self._there
+        assert self._earlier is not None
+        state, earlier = self._cast.state, self._earlier
         pairs = [
             (i, j)
             for i, j in self.cut.tracks.overlaps().tolist()
             if (self.own[i], self.own[j]) not in state.waived
-            and (self._row[i], self._row[j]) not in there.waived
+            and (self._row[i], self._row[j]) not in earlier.waived
         ]
         for a, b in state.different_pairs():
             pairs += product(self.parts(a.tolist()).tolist(), self.parts(b.tolist()).tolist())
-        for i, j in there.different:
-            one, other = (np.flatnonzero(self._row == row).tolist() for row in (i, j))
-            pairs += product(one, other)
+        for i, j in earlier.different:
+            parts, others = (np.flatnonzero(self._row == row).tolist() for row in (i, j))
+            pairs += product(parts, others)
         return pairs
 
     def store(self, log: Log, parts: Rows) -> tuple[dict[int, int], list[Cut]]:
@@ -230,24 +234,28 @@ def inherited_edits(
 
     pins = [
         Pinned(
-            id=there,
+            id=joined_id,
             tracks=tuple(
-                number[k] for k in np.flatnonzero(words.pins & (labels[own] == there)).tolist()
+                number[k] for k in np.flatnonzero(words.pins & (labels[own] == joined_id)).tolist()
             ),
         )
-        for there in np.unique(labels[own][words.pins]).tolist()
+        for joined_id in np.unique(labels[own][words.pins]).tolist()
     ]
     names, marks = [], []
-    for here in np.unique(state.owner).tolist():
-        there = int(labels[state.owner == here][0])
-        if state.names.get(here) and there not in named and not words.is_past("named", here, there):
-            named.add(there)
-            names.append(Named(id=there, name=state.names[here]))
-        if here in state.background and not words.is_past("background", here, there):
-            said_at = words.last.background[here]
-            if said_at > marked.get(there, NEVER):
-                marked[there] = said_at
-                marks.append(BackgroundMark(id=there, background=state.background[here]))
+    for own_id in np.unique(state.owner).tolist():
+        joined_id = int(labels[state.owner == own_id][0])
+        if (
+            state.names.get(own_id)
+            and joined_id not in named
+            and not words.is_past("named", own_id, joined_id)
+        ):
+            named.add(joined_id)
+            names.append(Named(id=joined_id, name=state.names[own_id]))
+        if own_id in state.background and not words.is_past("background", own_id, joined_id):
+            said_at = words.last.background[own_id]
+            if said_at > marked.get(joined_id, NEVER):
+                marked[joined_id] = said_at
+                marks.append(BackgroundMark(id=joined_id, background=state.background[own_id]))
     said: dict[str, Any] = {
         "cuts": tuple(cuts), "pins": tuple(pins), "names": tuple(names), "background": tuple(marks),
         "not_face": marked_as(state.not_face), "face": marked_as(state.face),

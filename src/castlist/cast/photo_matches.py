@@ -15,7 +15,7 @@ from castlist.cast.current import CurrentCast
 from castlist.cast.events import Event
 from castlist.cast.matching import Balls
 from castlist.cast.photos import Photos, features_of
-from castlist.cast.recluster import model_of
+from castlist.cast.scan_model import model_of
 from castlist.errors import InputError
 from castlist.model.ball_model import BallModel
 from castlist.video.frames import Image

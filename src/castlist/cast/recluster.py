@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from castlist.cast.current import CurrentCast
-from castlist.cast.episodes import MODEL
 from castlist.cast.links import Links
 from castlist.cast.log import Clustering, ConflictError
 from castlist.cast.matching import Balls
@@ -20,10 +18,6 @@ from castlist.cast.state import Change, changes
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import cluster_points
 from castlist.errors import InputError, NumberError, counted
-from castlist.io.files import printable
-from castlist.model.ball_model import BallModel
-from castlist.model.model_file import load_model
-from castlist.model.shipped import shipped_model
 from castlist.progress import Progress, silent
 
 Rows = NDArray[np.int64]
@@ -267,29 +261,3 @@ def regrouped(
         Balls.of(points, unit).centres, threshold, must_link=unit[must_link], cannot_link=cannot
     )
     return np.asarray(made.labels[unit])
-
-
-def model_of(cast: CurrentCast) -> BallModel:
-    """Return the model that the scan was given.
-
-    A model file that only ``run.json`` names is not opened: the folder may come from a stranger.
-    """
-    if cast.scanned.joined:  # it has the model of its videos
-        return load_model(cast.folder / MODEL)
-    noted = cast.scanned.run.get("settings", {})
-    name = str(noted.get("model", "shipped"))
-    if name == "shipped":
-        return shipped_model(cast.tracks.describer or "SFace-TV")
-    if cast.model is None:
-        raise InputError(
-            f"{cast.scanned.folder} was scanned with the model {printable(name)}; give that model "
-            "again, as a file that only a cast names is not opened"
-        )
-    model = load_model(cast.model)
-    wanted = noted.get("model_print")
-    if wanted and hashlib.sha256(cast.model.read_bytes()).hexdigest() != wanted:
-        raise InputError(
-            f"{cast.model}: not the model that {cast.scanned.folder} was scanned with; give that "
-            "model, or scan the video again"
-        )
-    return model

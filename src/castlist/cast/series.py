@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from castlist.cast.cast import make_cast
 from castlist.cast.cast_file import RUN
 from castlist.cast.current import CurrentCast
+from castlist.cast.earlier_words import earlier_words
 from castlist.cast.episodes import (
     BALLS,
     MODEL,
@@ -44,8 +45,7 @@ from castlist.cast.matching import (
     name_conflicts,
     place_in_balls,
 )
-from castlist.cast.recluster import model_of
-from castlist.cast.said_there import said_there
+from castlist.cast.scan_model import model_of
 from castlist.cluster.linkage import complete_linkage
 from castlist.cluster.tracks import embed_tracks
 from castlist.errors import CastlistError, InputError
@@ -233,10 +233,10 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         whole, points = cast.embedded(model)
         balls = balls_of(folder)
         first = log.next_id(run["next"])
-        there = None
+        earlier = None
         if any(other["title"] == film["title"] for other in run["videos"]):  # it was there before
-            there = said_there(folder, live, film, cast, whole, first)
-        words = Inheritance(cast, film, there)
+            earlier = earlier_words(folder, live, film, cast, whole, first)
+        words = Inheritance(cast, film, earlier)
         places = words.places(local_characters([cast], [points]))
         units = places.units
         place, conflicts = place_in_balls(
@@ -250,7 +250,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
         write_labels(folder, film, cast.whole_labels(labels))
         known = dict(zip(balls.numbers.tolist(), balls.names.tolist(), strict=True))
         named = {number for number, name in known.items() if name} | set(
-            there.names if there else ()
+            earlier.names if earlier else ()
         )
         edits = inherited_edits(cast, words, labels, log, named, dict.fromkeys(known, np.inf))
         run["videos"].append(film)
@@ -262,7 +262,7 @@ def add(folder: str | Path, video: str | Path) -> tuple[list[NameConflict], int]
             raise ConflictError(
                 f"{folder}: changed by somebody else; add the video again"
             ) from error
-        if there:  # some of its tracks are where they were put before
+        if earlier:  # some of its tracks are where they were put before
             _write_balls(balls_of(folder), folder)
             return conflicts, len(new)
         names = {name.id: name.name for name in edits.names}

@@ -62,7 +62,7 @@ class LastSaid:
 
 
 @dataclass(frozen=True)
-class SaidThere:
+class EarlierWords:
     """What was said in a joined cast of a video that was in it before.
 
     Attributes
@@ -93,10 +93,10 @@ class SaidThere:
     waived: set[tuple[int, int]]
 
 
-def said_there(
+def earlier_words(
     folder: Path, live: Sequence[Event], film: dict[str, Any], cast: CurrentCast,
     points: NDArray[np.float32], first: int,
-) -> SaidThere:  # fmt: skip
+) -> EarlierWords:  # fmt: skip
     """Return what was said in a joined cast of a video that is added to it again.
 
     Parameters
@@ -141,7 +141,7 @@ def said_there(
                         different.add((row - begin, other - begin))
                     else:
                         strangers.add((row - begin, int(state.owner[other])))
-        return SaidThere(
+        return EarlierWords(
             [(row - n, at) for row, at in cuts_of(there.cut_tracks) if row >= n],
             state.pin[own], state.not_face[own],
             replace(last, pinned=last.pinned[own], marked=last.marked[own]),

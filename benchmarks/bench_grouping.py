@@ -1,9 +1,8 @@
 """Grouping 20,500 tracks that were found already: ``python benchmarks/bench_grouping.py``.
 
 205 shots with the same 100 people in each, as bench_bounded.py's case ``tracks`` has them, but with
-made features, so that no face need be found or described. The model is fine-tuned, as by
-``castlist research finetune``. Then comes what a scan does after watching: clustering with a
-million pairs of tracks that share a frame, the cast, the report.
+made features, so that no face need be found or described. What a scan does after watching:
+clustering with a million pairs of tracks that share a frame, the cast, the report.
 
 With ``--load N``, 100 tracks are grouped instead while N other processes are busy.
 """
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +22,6 @@ from castlist import TrackSet, cluster_tracks, shipped_model
 from castlist.cast.cast import make_cast
 from castlist.cast.cast_file import save_cast
 from castlist.report.page import write_report
-from castlist.research import FinetuneSettings, finetune
 
 SHOTS, PEOPLE, FACES = 205, 100, 2
 PICTURE = bytes(3000)  # what a face costs the report
@@ -44,7 +41,7 @@ def made_video() -> TrackSet:
     box = np.stack([72 * (place % 10), 72 * (place // 10), *np.full((2, len(track)), 50)], axis=1)
     return TrackSet.from_faces(
         track, feature=feature.astype(np.float32), shot=shot, frame=frame, time=frame / 10,
-        box=box, video="made", describer="SFace",
+        box=box, video="made", describer="SFace-TV",
     )  # fmt: skip
 
 
@@ -53,7 +50,7 @@ def few_under_load(load: int) -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(load)]
     try:
         tracks = made_video()
-        tracks = replace(tracks[np.arange(100)], describer="SFace-TV")
+        tracks = tracks[np.arange(100)]
         model = shipped_model()
         began, used = time.perf_counter(), time.process_time()
         found = cluster_tracks(tracks, model)
@@ -68,17 +65,12 @@ def few_under_load(load: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--iterations", type=int, help="of fine-tuning; the usual number if not given"
-    )
     parser.add_argument("--load", type=int, help="processes that are busy beside it")
     given = parser.parse_args()
     if given.load is not None:
         few_under_load(given.load)
         return
     model = shipped_model()
-    settings = FinetuneSettings.of(model)
-    settings = replace(settings, iterations=given.iterations or settings.iterations)
     began = time.perf_counter()
 
     def tell(stage: str) -> None:
@@ -90,8 +82,6 @@ def main() -> None:
     print("| stage | seconds so far | peak so far, MiB |\n|---|---:|---:|", flush=True)
     tracks = made_video()
     tell(f"{len(tracks):,} tracks, {len(tracks.overlaps()):,} pairs that share a frame")
-    model = finetune(model, tracks, settings)
-    tell(f"fine-tuning, {settings.iterations} updates")
     labels = cluster_tracks(tracks, model).labels
     tell("clustering")
     cast = make_cast(tracks, labels, tracks.mean_features(), float(tracks.time.max()))

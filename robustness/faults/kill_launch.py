@@ -30,7 +30,7 @@ _LEARNS = (
     "castlist.research.training.finetune",
     "torch._dynamo",
 )
-_SCANS = ("castlist.cli.scan", "castlist.pipeline.scan", *_LEARNS)
+_SCANS = ("castlist.cli.scan", "castlist.pipeline.scan")
 _IMPORTS = {
     "scan": _SCANS, "rescan": _SCANS, "train": ("castlist.research.commands.train", *_LEARNS),
     "study": ("castlist.research.commands.study", "castlist.research.study.html_page",
